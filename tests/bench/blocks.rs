@@ -68,8 +68,7 @@ impl Naive {
 /// Number of emitted changes of pairs.
 fn apply(index: &mut BlockIndex, postings: Postings) -> usize {
     let mut told = 0;
-    let worth = |words: Option<[u64; 2]>, _| words.is_none_or(|[a, b]| similar(a, b));
-    index.apply([postings], worth, |_, _| told += 1);
+    index.apply([postings], |a, b, _| similar(a, b), |_, _| told += 1);
     told
 }
 

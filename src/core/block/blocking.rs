@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::hot::{HotRule, LeadersBy};
+use super::hot::HotRule;
 use super::key::BlockKey;
 use super::near::NearRule;
 use crate::sketch::SketchRef;
@@ -40,13 +40,6 @@ pub trait Blocking: Send + Sync + fmt::Debug {
     /// searched. This changes the time of a change, not the pairs that meet.
     fn scan_limit(&self) -> usize {
         SCAN_LIMIT
-    }
-
-    /// Whether the rules of a table read the first words of its members.
-    fn reads_words(&self) -> bool {
-        (0..=u16::MAX)
-            .take(self.tables())
-            .any(|table| self.near(table).is_some() || self.rule(table).by == LeadersBy::Size)
     }
 
     /// Whether a sketch enters its blocks. One that does not is looked up in them: it meets all members, and

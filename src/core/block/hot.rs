@@ -135,6 +135,17 @@ impl HotBlock {
     }
 }
 
+/// A change of a block that is hot, or was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HotChange {
+    /// It became hot, or has another first or second leader.
+    Hot(HotBlock),
+    /// It has this number of sketches.
+    Size(usize),
+    /// It is no longer hot.
+    Cooled,
+}
+
 /// The hot blocks, and which of them lack a document name.
 #[derive(Clone, Debug, Default)]
 pub struct HotBlocks {
@@ -161,6 +172,13 @@ impl HotBlocks {
         }
         self.blocks.insert(key, block);
         is_new
+    }
+
+    /// Sets the number of sketches of a block.
+    pub fn resize(&mut self, key: &BlockKey, sketches: usize) {
+        if let Some(block) = self.blocks.get_mut(key) {
+            block.sketches = sketches;
+        }
     }
 
     /// Removes a block that is no longer hot; returns whether it was present.

@@ -24,7 +24,7 @@ mod shingles;
 pub use banding::Banding;
 pub use blocking::Blocking;
 pub use combined::CombinedBlocking;
-pub use hot::{HotBlock, HotBlocks, HotPolicy, HotRule, LeadersBy};
+pub use hot::{HotBlock, HotBlocks, HotChange, HotPolicy, HotRule, LeadersBy};
 pub use key::BlockKey;
 pub use near::NearRule;
 pub use params::{BlockingKind, BlockingParams};

@@ -230,7 +230,7 @@ impl LiveCorpus {
         }
         let filter = self.detector.filter();
         let mut meetings = Vec::new();
-        let worth = |words: Option<[u64; 2]>, _| words.is_none_or(|[a, b]| filter.first_word(a, b));
+        let worth = |a, b, _| filter.first_word(a, b);
         self.index.apply([postings], worth, |pair, diff| meetings.push((pair, diff)));
         self.index.hot_blocks().for_each(drop);
         meetings

@@ -109,7 +109,7 @@ impl<'s> CandidateSurvey<'s> {
             last.sketch(*id, sketch.words[0], 1);
         }
         // All in one change, without a meeting: they are visited afterwards, one sketch at a time.
-        index.apply(posted, |_, _| false, |_, _| {});
+        index.apply(posted, |_, _, _| false, |_, _| {});
         Self { sketches, blocking, filter, index }
     }
 

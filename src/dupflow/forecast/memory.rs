@@ -1,7 +1,7 @@
 //! The memory of one document: an estimate from the layout of the state, for documents that are all
 //! different.
 //!
-//! Input: a plan; with a budget, the number of workers. Output: bytes per document for each kind of state,
+//! Input: a plan. Output: bytes per document for each kind of state,
 //! without the bytes of the id. Copies of one text share everything except the document entry.
 //!
 //! The rule is the size of an entry plus the size of its index entries. No structure doubles when it grows,
@@ -17,9 +17,8 @@ use dupflow_core::sketch::SketchKind;
 const INDEX_BYTES: f64 = 5.5;
 /// A posting: six or seven bytes for the block hash and the member, with room and headers.
 pub(super) const POSTING_BYTES: f64 = 6.6;
-/// A sketch in a block index that does not read the stored sketches: id and first word. Under a budget, where
-/// blocks read words; and on workers of other processes than the one that owns it, which is not counted.
-const SLOT_BYTES: f64 = 24.0;
+/// The first word of a sketch, beside its row in a file.
+const FIRST_WORD_BYTES: f64 = 8.0;
 /// The sum of a row in a file.
 const SUM_BYTES: f64 = 2.0;
 /// The members of a sketch.
@@ -109,15 +108,12 @@ pub(super) fn in_blocks(plan: &Plan) -> usize {
 }
 
 /// The bytes per document in memory under a memory budget, of which `all` are without one.
-pub(super) fn beside_files(plan: &Plan, workers: usize, all: f64) -> f64 {
+pub(super) fn beside_files(plan: &Plan, all: f64) -> f64 {
     let in_files: f64 = spilled(plan).iter().map(|part| part.bytes).sum();
     // Rows have ids, and memory without a budget has not where they are computed.
     let only_in_rows = SKETCH_ID_BYTES - stored_id_bytes(plan);
-    // The blocks of a sketch are spread over the workers.
-    let reads_words = plan.blocking().reads_words();
-    let slots = if reads_words { postings(plan).min(workers) as f64 * SLOT_BYTES } else { 0.0 };
     let sums = spilled(plan).len() as f64 * SUM_BYTES;
-    (all - in_files + only_in_rows + slots + sums).max(0.0)
+    (all - in_files + only_in_rows + FIRST_WORD_BYTES + sums).max(0.0)
 }
 
 /// Bytes in memory of the id of a sketch.
@@ -178,20 +174,16 @@ mod tests {
         tables.bytes() as f64 / f64::from(2 * entries)
     }
 
-    /// Blocks by distance have words of their own, on each worker.
     #[test]
     fn a_budget_moves_rows_to_files() {
-        for (name, slots) in [("minhash", 0.0), ("simhash", SLOT_BYTES)] {
+        for name in ["minhash", "simhash"] {
             let plan = Plan::load(name, &[]).unwrap();
-            for workers in [1, 2, 40] {
-                let all: f64 = per_document(&plan).iter().map(|part| part.bytes).sum();
-                let tables = postings(&plan);
-                let holders = workers.min(tables) as f64;
-                let sums = 2.0 * SUM_BYTES;
-                let by_hand = tables as f64 * POSTING_BYTES + 2.0 * INDEX_BYTES + holders * slots + sums;
-                let beside = beside_files(&plan, workers, all);
-                assert!((beside - by_hand).abs() < 1e-6, "{name}: {beside} bytes on {workers} workers");
-            }
+            let all: f64 = per_document(&plan).iter().map(|part| part.bytes).sum();
+            let sums = 2.0 * SUM_BYTES;
+            let tables = postings(&plan) as f64;
+            let by_hand = tables * POSTING_BYTES + 2.0 * INDEX_BYTES + FIRST_WORD_BYTES + sums;
+            let beside = beside_files(&plan, all);
+            assert!((beside - by_hand).abs() < 1e-6, "{name}: {beside} bytes");
         }
     }
 

@@ -180,8 +180,8 @@ impl PlanReport {
     /// The report with what a memory budget in bytes does, on a disk of so many reads a second.
     #[must_use]
     pub fn under(self, plan: &Plan, memory_bytes: u64, iops: u64) -> Self {
-        let MemoryReport { documents, workers, bytes_per_document, .. } = self.memory;
-        let in_memory = memory::beside_files(plan, workers, bytes_per_document);
+        let MemoryReport { documents, bytes_per_document, .. } = self.memory;
+        let in_memory = memory::beside_files(plan, bytes_per_document);
         Self { spill: Some(SpillReport::new(plan, documents, in_memory, memory_bytes, iops)), ..self }
     }
 }

@@ -16,6 +16,7 @@ use super::queries::{AnswerPart, PartialAnswer, Probe, QueryComparison};
 use crate::dataflow::sketches::by_place::{SketchesByPlace, source_of_blocks};
 use crate::dataflow::sketches::parcels::Parcel;
 use crate::dataflow::sketches::store::Sketches;
+use dupflow_core::block::HotChange;
 use dupflow_core::block::index::BlockIndex;
 use dupflow_core::filter::PairFilter;
 use dupflow_core::hash::SketchId;
@@ -96,8 +97,8 @@ pub(super) fn blocks<'scope>(
 /// Applies the postings of an epoch to the blocks.
 fn apply(index: &mut WorkerBlocks, parcels: Vec<Parcel>, stages: &Stages, mut emit: impl FnMut(Candidate)) {
     let (mut candidates, mut rejected) = (0, 0);
-    let worth = |words: Option<[u64; 2]>, diff| {
-        let worth = words.is_none_or(|[x, y]| stages.filter.first_word(x, y));
+    let worth = |x, y, diff| {
+        let worth = stages.filter.first_word(x, y);
         if diff > 0 {
             candidates += 1;
             rejected += u64::from(!worth);
@@ -112,8 +113,9 @@ fn apply(index: &mut WorkerBlocks, parcels: Vec<Parcel>, stages: &Stages, mut em
         let (mut heated, mut cooled) = (0, 0);
         let mut hot_blocks = stages.observers.hot_blocks.lock();
         changed.for_each(|(key, hot)| match hot {
-            Some(block) => heated += u64::from(hot_blocks.put(key, block)),
-            None => cooled += u64::from(hot_blocks.remove(&key)),
+            HotChange::Hot(block) => heated += u64::from(hot_blocks.put(key, block)),
+            HotChange::Size(sketches) => hot_blocks.resize(&key, sketches),
+            HotChange::Cooled => cooled += u64::from(hot_blocks.remove(&key)),
         });
         drop(hot_blocks);
         stages.observers.metrics.add(Counter::Heated, heated);

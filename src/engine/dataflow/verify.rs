@@ -1,5 +1,4 @@
-//! Verify: the rest of the filter, for candidates that passed the test of their first words, and under a
-//! memory budget that test too. A candidate (x,
+//! Verify: the rest of the filter, for candidates that passed the test of their first words. A candidate (x,
 //! y) is sent to the owner of x, which sends the sketch of x on to the owner of y, where the two are
 //! compared. No worker needs all sketches.
 //!
@@ -24,7 +23,7 @@ use super::{Accepted, Stages};
 use crate::dataflow::sketches::store::Sketches;
 use dupflow_core::block::Blocking;
 use dupflow_core::doc::DocId;
-use dupflow_core::filter::{RejectedBy, Verdict};
+use dupflow_core::filter::Verdict;
 use dupflow_core::hash::SketchId;
 use dupflow_core::pair::{Evidence, Pair, Similarity};
 use dupflow_core::run::metrics::Counter;
@@ -168,13 +167,10 @@ fn compare(
     let mut copy = Vec::new();
     for ((y, diff), place) in visit.partners.into_iter().zip(places) {
         let b = sketches.at(place, &mut copy);
-        let verdict = decide(stages, a, b);
+        // The first words have passed in the blocks already.
+        let verdict = stages.filter.decide_passed(a, b);
         if verdict == Verdict::RULED_OUT {
             stages.observers.metrics.add(Counter::RejectedByWhere, u64::from(diff > 0));
-            continue;
-        }
-        if stages.filter.rejected_by(verdict.look) == RejectedBy::FirstWord {
-            stages.observers.metrics.add(Counter::RejectedAtFirstWord, u64::from(diff > 0));
             continue;
         }
         if diff > 0 {
@@ -195,11 +191,6 @@ fn compare(
         let pair = Pair::new(visit.x, y).expect("x < y since they met");
         emit(Acceptance { pair, accepted: Accepted { similarity, evidence }, diff });
     }
-}
-
-/// The verdict on a candidate. Its first words have passed in the blocks, unless they are in files.
-fn decide(stages: &Stages, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict {
-    if stages.spill.is_some() { stages.filter.decide(a, b) } else { stages.filter.decide_passed(a, b) }
 }
 
 /// Compares a query as of an epoch: the documents on this worker that it is, or would be, paired with.
@@ -235,7 +226,7 @@ fn compare_query(
             if least > 1 && usize::from(shared.blocks(&*stages.blocking, lo, hi)) < least {
                 continue;
             }
-            let verdict = decide(stages, lo, hi);
+            let verdict = stages.filter.decide_passed(lo, hi);
             let Some(similarity) = verdict.accepted else { continue };
             let similarity = if id < y { similarity } else { similarity.flipped() };
             let blocks = shared.blocks(&*stages.blocking, lo, hi);

@@ -6,7 +6,7 @@ use super::lists::{BlockChange, BlockValue, MemberLists};
 use super::postings::{Posted, Postings};
 use super::slots::{LocalSketches, NoSketches, SketchSlots, SketchSource};
 use crate::block::blocking::SCAN_LIMIT;
-use crate::block::{BlockKey, Blocking, HotBlock, HotRule, NearRule};
+use crate::block::{BlockKey, Blocking, HotChange, HotRule, NearRule};
 use crate::hash::SketchId;
 use crate::memory::PackedTables;
 use crate::pair::Pair;
@@ -92,16 +92,15 @@ impl<L: LocalSketches> BlockIndex<L> {
         }
     }
 
-    /// Drains the changes of hot blocks since the last call: `Some` for a block that is hot now, `None` for a
-    /// block that is no longer hot.
-    pub fn hot_blocks(&mut self) -> impl Iterator<Item = (BlockKey, Option<HotBlock>)> {
+    /// Drains the changes of hot blocks since the last call.
+    pub fn hot_blocks(&mut self) -> impl Iterator<Item = (BlockKey, HotChange)> {
         self.lists.changed.drain(..)
     }
 
     /// Applies the changes of one epoch, in which a sketch changes at most once: it enters all its blocks or
     /// leaves them all. Calls `emit` for each pair whose number of meetings changes, with the difference.
-    /// Two sketches that `worth` rejects do not meet: it gets their first words, if both are in memory, and
-    /// the diff of the meeting (1 or -1). Sketches are looked up after all others have entered their blocks.
+    /// Two sketches whose first words `worth` rejects do not meet; the third argument of `worth` is the diff
+    /// of the meeting (1 or -1). Sketches are looked up after all others have entered their blocks.
     ///
     /// # Panics
     /// If a sketch leaves that is not present, or enters after one was looked up in an earlier epoch: an
@@ -109,7 +108,7 @@ impl<L: LocalSketches> BlockIndex<L> {
     pub fn apply(
         &mut self,
         postings: impl IntoIterator<Item = Postings>,
-        mut worth: impl FnMut(Option<[u64; 2]>, i8) -> bool,
+        mut worth: impl FnMut(u64, u64, i8) -> bool,
         mut emit: impl FnMut(Pair<SketchId>, isize),
     ) {
         let mut looked_up = Vec::new();
@@ -130,7 +129,7 @@ impl<L: LocalSketches> BlockIndex<L> {
                 let change = if diff > 0 {
                     ADDED | self.slots.add(id, word, place)
                 } else {
-                    let known = place.and_then(|place| self.slots.of_place(place, id));
+                    let known = place.and_then(|place| self.slots.of_place(place));
                     let found = known.or_else(|| self.leaving(id, word, its_keys));
                     found.expect("a sketch leaves blocks that it is in")
                 };
@@ -156,7 +155,7 @@ impl<L: LocalSketches> BlockIndex<L> {
     fn look_up(
         &mut self,
         Postings { sketches, keys }: &Postings,
-        worth: &mut impl FnMut(Option<[u64; 2]>, i8) -> bool,
+        worth: &mut impl FnMut(u64, u64, i8) -> bool,
         emit: &mut impl FnMut(Pair<SketchId>, isize),
     ) {
         let mut met: Vec<u32> = Vec::new();
@@ -168,7 +167,7 @@ impl<L: LocalSketches> BlockIndex<L> {
             }
             self.is_settled = true;
             self.meet_members(keys, (id, word), |slot| met.push(slot));
-            met.retain(|slot| worth(self.slots.word(*slot).map(|other| [word, other]), diff));
+            met.retain(|slot| worth(word, self.slots.word(*slot), diff));
             met.sort_unstable();
             for meetings in met.chunk_by(|a, b| a == b) {
                 if let Some(pair) = Pair::new(id, self.slots.id(meetings[0])) {
@@ -194,7 +193,7 @@ impl<L: LocalSketches> BlockIndex<L> {
     /// Applies the changes collected since the last round.
     fn apply_round(
         &mut self,
-        worth: &mut impl FnMut(Option<[u64; 2]>, i8) -> bool,
+        worth: &mut impl FnMut(u64, u64, i8) -> bool,
         emit: &mut impl FnMut(Pair<SketchId>, isize),
     ) {
         let Self { slots, tables, lists, changes, batches, is_one_sided, .. } = self;
@@ -204,9 +203,8 @@ impl<L: LocalSketches> BlockIndex<L> {
         for (number, batch) in (0..).zip(batches) {
             let near = lists.near(number);
             let meet = |x: u32, y: u32, diff: i8| {
-                let words = slots.word(x).zip(slots.word(y)).map(<[u64; 2]>::from);
-                let is_near = || near.is_none_or(|near| near.meet(slots.read_word(x), slots.read_word(y)));
-                if worth(words, diff) && is_near() {
+                let (a, b) = (slots.word(x), slots.word(y));
+                if worth(a, b, diff) && near.is_none_or(|near| near.meet(a, b)) {
                     let pair = u64::from(x.min(y)) << 32 | u64::from(x.max(y)) << 1;
                     candidates.push(pair | u64::from(diff > 0));
                 }
@@ -247,8 +245,7 @@ impl<L: LocalSketches> BlockIndex<L> {
 
     /// Calls `found` once for each sketch that `id` would meet if it were added to the blocks of these keys,
     /// or meets if it is in them already. Two sketches whose first words `worth` rejects do not meet; its
-    /// first argument is `word`, and it is not asked where the other one is not in memory. The index is not
-    /// changed.
+    /// first argument is `word`. The index is not changed.
     pub fn visit(
         &self,
         keys: &[BlockKey],
@@ -261,7 +258,7 @@ impl<L: LocalSketches> BlockIndex<L> {
         self.meet_members(keys, (id, word), |slot| met.push(slot));
         met.sort_unstable();
         met.dedup();
-        met.retain(|slot| self.slots.word(*slot).is_none_or(|other| worth(word, other)));
+        met.retain(|slot| worth(word, self.slots.word(*slot)));
         met.into_iter().map(|slot| self.slots.id(slot)).for_each(found);
     }
 

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use super::few::FewMembers;
 use super::large::LargeBlock;
 use super::slots::{LocalSketches, SketchSlots};
-use crate::block::{BlockKey, HotBlock, HotRule, LeadersBy, NearRule};
+use crate::block::{BlockKey, HotBlock, HotChange, HotRule, NearRule};
 use crate::hash::SketchId;
 use crate::memory::Rows;
 
@@ -30,8 +30,8 @@ pub(super) struct MemberLists {
     scan_limit: usize,
     lists: Rows<MemberList>,
     free: Vec<u32>,
-    /// Blocks that became hot, changed while hot, or are no longer hot (`None`), since the last drain.
-    pub(super) changed: Vec<(BlockKey, Option<HotBlock>)>,
+    /// Blocks that became hot, changed while hot, or are no longer hot, since the last drain.
+    pub(super) changed: Vec<(BlockKey, HotChange)>,
 }
 
 /// A block in a table: its only member, or its list. The lowest bit says which, so that small numbers are
@@ -126,22 +126,27 @@ impl MemberLists {
         let after = before + change.added.len() - change.removed.len();
         let (rule, near) = self.rules[usize::from(key.table)];
         let (was_hot, is_hot) = (before > rule.cap, after > rule.cap);
+        let examples = |lists: &Self, of: &MemberList| match of {
+            MemberList::Hot(hot) => lists.first(rule, hot, 2, slots),
+            MemberList::Live(_) | MemberList::Large(_) => Vec::new(),
+        };
+        let named = examples(self, &list);
         if let (MemberList::Live(members), Some(near)) = (&list, near)
             && after > self.scan_limit
             && let Some(mut large) = LargeBlock::new(near)
         {
-            members.iter().for_each(|slot| large.insert(slots.read_word(*slot), *slot));
+            members.iter().for_each(|slot| large.insert(slots.word(*slot), *slot));
             list = MemberList::Large(Box::new(large));
         }
         match &mut list {
             MemberList::Large(members) => {
                 for slot in change.removed {
-                    let word = slots.read_word(*slot);
+                    let word = slots.word(*slot);
                     assert!(members.remove(word, *slot), "a sketch leaves a block that it is in");
                     members.search(word, |other| meet(other, *slot, -1));
                 }
                 for slot in change.added {
-                    let word = slots.read_word(*slot);
+                    let word = slots.word(*slot);
                     members.search(word, |other| meet(other, *slot, 1));
                     members.insert(word, *slot);
                 }
@@ -178,19 +183,23 @@ impl MemberLists {
         }
         assert_eq!(list.len(), after, "a sketch leaves a block that it is in");
         match &list {
-            MemberList::Hot(hot) => {
-                let first: Vec<SketchId> =
-                    self.first(rule, hot, 2, slots).into_iter().map(|slot| slots.id(slot)).collect();
-                let told = first.first().map(|example| HotBlock {
-                    sketches: after,
-                    example: *example,
-                    other: first.get(1).copied(),
-                    document: None,
-                    beside: None,
-                });
+            MemberList::Hot(_) => {
+                let first = examples(self, &list);
+                // Ids are read only where they have changed: under a budget they may be in a file.
+                let told = if first == named {
+                    HotChange::Size(after)
+                } else {
+                    HotChange::Hot(HotBlock {
+                        sketches: after,
+                        example: slots.id(first[0]),
+                        other: first.get(1).map(|slot| slots.id(*slot)),
+                        document: None,
+                        beside: None,
+                    })
+                };
                 self.changed.push((key, told));
             }
-            MemberList::Live(_) if was_hot => self.changed.push((key, None)),
+            MemberList::Live(_) if was_hot => self.changed.push((key, HotChange::Cooled)),
             MemberList::Live(_) | MemberList::Large(_) => {}
         }
         self.put(list, place)
@@ -206,7 +215,8 @@ impl MemberLists {
         slots: &SketchSlots<impl LocalSketches>,
         mut meet: impl FnMut(u32),
     ) {
-        let is_other = |slot: u32| !slots.is(slot, (id, word));
+        // Words of equal ids are equal, and an id may have to be computed.
+        let is_other = |slot: u32| slots.word(slot) != word || slots.id(slot) != id;
         let (rule, near) = self.rules[usize::from(table)];
         let only;
         let (members, hot): (&[u32], _) = match members_of(block) {
@@ -219,7 +229,7 @@ impl MemberLists {
                 MemberList::Hot(hot) => (&[], Some(hot)),
                 MemberList::Large(large) => {
                     return large.search(word, |slot| {
-                        let is_near = near.is_none_or(|near| near.meet(word, slots.read_word(slot)));
+                        let is_near = near.is_none_or(|near| near.meet(word, slots.word(slot)));
                         if is_near && is_other(slot) {
                             meet(slot);
                         }
@@ -229,7 +239,7 @@ impl MemberLists {
         };
         let others = || members.iter().copied().filter(|slot| is_other(*slot));
         if let Some(near) = near {
-            return others().filter(|slot| near.meet(word, slots.read_word(*slot))).for_each(meet);
+            return others().filter(|slot| near.meet(word, slots.word(*slot))).for_each(meet);
         }
         let leaders = match hot {
             // With the queried sketch the block has at most `cap` members, so it is not hot.
@@ -293,8 +303,7 @@ impl MemberLists {
         }
     }
 
-    /// The slot of a sketch without a place, given its id and first word, in a block of a table; `None` if it
-    /// is no member.
+    /// The slot of a sketch, given its id and first word, in a block of a table; `None` if it is no member.
     pub(super) fn find(
         &self,
         table: u16,
@@ -302,7 +311,7 @@ impl MemberLists {
         (id, word): (SketchId, u64),
         slots: &SketchSlots<impl LocalSketches>,
     ) -> Option<u32> {
-        let is_it = |slot: &u32| slots.is_stored(*slot, (id, word));
+        let is_it = |slot: &u32| slots.word(*slot) == word && slots.id(*slot) == id;
         match members_of(block) {
             BlockMembers::Only(slot) => Some(slot).filter(is_it),
             BlockMembers::List(place) => match &self.lists.row(place as usize)[0] {
@@ -387,12 +396,13 @@ impl MemberLists {
         slots: &SketchSlots<impl LocalSketches>,
     ) -> Vec<u32> {
         let Some(last) = hot.iter().take(count).reduce(|_, r| r).map(|r| r >> 32) else { return Vec::new() };
-        // Ranks with an equal leading part are in the order of their slots, so all of them are sorted.
-        let mut first: Vec<u32> = hot.iter().take_while(|r| **r >> 32 <= last).map(|r| slot(*r)).collect();
-        if first.len() > 1 {
+        let ranks: Vec<u64> = hot.iter().copied().take_while(|r| r >> 32 <= last).collect();
+        let mut first: Vec<u32> = ranks.iter().map(|r| slot(*r)).collect();
+        // Ranks with an equal leading part are in the order of their slots.
+        if ranks.windows(2).any(|two| two[0] >> 32 == two[1] >> 32) {
             first.sort_unstable_by_key(|slot| ranked(rule, *slot, slots));
-            first.truncate(count);
         }
+        first.truncate(count);
         first
     }
 }
@@ -424,13 +434,12 @@ fn only_member(slot: u32) -> BlockValue {
 
 /// The entry of a member of a hot block.
 fn entry(rule: HotRule, slot: u32, slots: &SketchSlots<impl LocalSketches>) -> u64 {
-    u64::from(ranked(rule, slot, slots).0) << 32 | u64::from(slot)
+    u64::from(rule.leading(slots.id(slot), slots.word(slot))) << 32 | u64::from(slot)
 }
 
-/// The rank of a member. Its first word is read by rules of sizes only.
+/// The rank of a member.
 fn ranked(rule: HotRule, slot: u32, slots: &SketchSlots<impl LocalSketches>) -> (u32, SketchId) {
-    let word = if rule.by == LeadersBy::Size { slots.read_word(slot) } else { 0 };
-    rule.rank(slots.id(slot), word)
+    rule.rank(slots.id(slot), slots.word(slot))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]

@@ -9,9 +9,8 @@
 //! each [`BlockIndex::apply`], to exactly the number of blocks in which each pair meets.
 //!
 //! Memory: a sketch is stored once for all its blocks, as a slot of 24 bytes, or only by the owner of the
-//! index ([`LocalSketches`]), which may have first words elsewhere than in memory. A block of one member, the
-//! usual case, is only an entry of about 7 bytes in its table
-//! ([`PackedTables`](crate::memory::PackedTables)).
+//! index ([`LocalSketches`]). A block of one member, the usual case, is only an entry of about 7 bytes in its
+//! table ([`PackedTables`](crate::memory::PackedTables)).
 
 mod block_index;
 mod few;

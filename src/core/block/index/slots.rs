@@ -11,16 +11,15 @@ use crate::memory::Rows;
 /// stays at its place from the epoch in which it enters its blocks until the index has applied the epoch in
 /// which it leaves them.
 pub trait LocalSketches: Debug {
-    /// The sketch at a place enters its blocks or leaves them. Of a sketch that left the place before,
-    /// nothing is asked any more.
-    fn changes(&self, place: u32, id: SketchId);
+    /// The sketch at a place enters its blocks. Of a sketch that left the place before, nothing is asked any
+    /// more.
+    fn enters(&self, place: u32, id: SketchId);
 
     /// The id of the sketch at a place.
     fn id(&self, place: u32) -> SketchId;
 
-    /// Its first fingerprint word, if it is in memory. It is where a blocking
-    /// [reads words](crate::block::Blocking::reads_words).
-    fn word(&self, place: u32) -> Option<u64>;
+    /// Its first fingerprint word.
+    fn word(&self, place: u32) -> u64;
 }
 
 /// No sketches: an index stores all that are in its blocks.
@@ -28,7 +27,7 @@ pub trait LocalSketches: Debug {
 pub enum NoSketches {}
 
 impl LocalSketches for NoSketches {
-    fn changes(&self, _: u32, _: SketchId) {
+    fn enters(&self, _: u32, _: SketchId) {
         match *self {}
     }
 
@@ -36,7 +35,7 @@ impl LocalSketches for NoSketches {
         match *self {}
     }
 
-    fn word(&self, _: u32) -> Option<u64> {
+    fn word(&self, _: u32) -> u64 {
         match *self {}
     }
 }
@@ -81,7 +80,10 @@ impl<L: LocalSketches> SketchSlots<L> {
     /// For the 2^31st sketch of the index or of its owner, and the 2^30th of either if both store some; so
     /// many do not fit into memory with their blocks.
     pub(super) fn add(&mut self, id: SketchId, word: u64, place: Option<u32>) -> u32 {
-        if let Some(slot) = place.and_then(|place| self.of_place(place, id)) {
+        if let Some((place, slot)) = place.and_then(|place| Some((place, self.of_place(place)?))) {
+            if let SketchSource::Owner(sketches) | SketchSource::Both(sketches) = &self.source {
+                sketches.enters(place, id);
+            }
             return slot;
         }
         let next = || u32::try_from(self.ids.len()).ok();
@@ -95,16 +97,13 @@ impl<L: LocalSketches> SketchSlots<L> {
         }
     }
 
-    /// The slot of a sketch that enters its blocks or leaves them, and whose place is known; `None` if the
-    /// index stores it.
-    pub(super) fn of_place(&self, place: u32, id: SketchId) -> Option<u32> {
-        let (sketches, slot) = match &self.source {
-            SketchSource::Index => return None,
-            SketchSource::Owner(sketches) => (sketches, numbered(place, 0)),
-            SketchSource::Both(sketches) => (sketches, numbered(place, 1) & !1),
-        };
-        sketches.changes(place, id);
-        Some(slot)
+    /// The slot of a sketch whose place is known; `None` if the index stores it.
+    pub(super) fn of_place(&self, place: u32) -> Option<u32> {
+        match self.source {
+            SketchSource::Index => None,
+            SketchSource::Owner(_) => Some(numbered(place, 0)),
+            SketchSource::Both(_) => Some(numbered(place, 1) & !1),
+        }
     }
 
     /// Frees the slot of a sketch that has left its blocks.
@@ -124,30 +123,13 @@ impl<L: LocalSketches> SketchSlots<L> {
         }
     }
 
-    /// The first fingerprint word of the sketch in a slot, if it is in memory.
+    /// The first fingerprint word of the sketch in a slot.
     #[inline]
-    pub(super) fn word(&self, slot: u32) -> Option<u64> {
+    pub(super) fn word(&self, slot: u32) -> u64 {
         match self.stored(slot) {
-            Stored::Index(row) => Some(self.words.row(row)[0]),
+            Stored::Index(row) => self.words.row(row)[0],
             Stored::Owner(sketches, place) => sketches.word(place),
         }
-    }
-
-    /// [`word`](Self::word) for the rules that read words.
-    #[inline]
-    pub(super) fn read_word(&self, slot: u32) -> u64 {
-        self.word(slot).expect("words that rules read are in memory")
-    }
-
-    /// Whether the sketch in a slot is this one.
-    pub(super) fn is(&self, slot: u32, (id, word): (SketchId, u64)) -> bool {
-        // Words of equal ids are equal, and an id may have to be computed or read.
-        self.word(slot).is_none_or(|of_slot| of_slot == word) && self.id(slot) == id
-    }
-
-    /// Whether the sketch in a slot is this one, which has no place.
-    pub(super) fn is_stored(&self, slot: u32, (id, word): (SketchId, u64)) -> bool {
-        matches!(self.stored(slot), Stored::Index(_)) && self.is(slot, (id, word))
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use super::block_index::BlockIndex;
 use super::postings::Postings;
 use super::slots::{LocalSketches, SketchSource};
 use crate::block::blocking::SCAN_LIMIT;
-use crate::block::{BlockKey, Blocking, HotBlock, HotRule, LeadersBy, NearRule};
+use crate::block::{BlockKey, Blocking, HotBlock, HotChange, HotRule, LeadersBy, NearRule};
 use crate::hash::SketchId;
 use crate::hash::mix;
 use crate::pair::Pair;
@@ -26,12 +26,10 @@ fn ranked(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<SketchId> {
 
 /// Sketches with the first word `n` and the id of `n`, at the place `n`.
 #[derive(Debug)]
-struct ByNumber {
-    has_words: bool,
-}
+struct ByNumber;
 
 impl LocalSketches for ByNumber {
-    fn changes(&self, place: u32, sketch: SketchId) {
+    fn enters(&self, place: u32, sketch: SketchId) {
         assert_eq!(sketch, id(place.into()));
     }
 
@@ -39,8 +37,8 @@ impl LocalSketches for ByNumber {
         id(place.into())
     }
 
-    fn word(&self, place: u32) -> Option<u64> {
-        self.has_words.then(|| place.into())
+    fn word(&self, place: u32) -> u64 {
+        place.into()
     }
 }
 
@@ -55,8 +53,7 @@ fn meetings(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<Pair<SketchId>> 
 }
 
 /// Random changes of few sketches in few blocks: the emitted changes accumulate to the definition, in hot
-/// blocks with changing leaders too. So they do if the owner of the index stores the sketches, or some,
-/// with their first words or without.
+/// blocks with changing leaders too. So they do if the owner of the index stores the sketches, or some.
 #[test]
 fn meetings_accumulate_to_the_definition() {
     use LeadersBy::{Id, Size};
@@ -64,18 +61,13 @@ fn meetings_accumulate_to_the_definition() {
     let by_size = [(2, 1), (3, 2), (8, 4)].map(|(cap, leaders)| (0, (cap, leaders, Size)));
     let by_id = by_id.map(|(cap, leaders)| (0, (cap, leaders, Id)));
     let stored_by_owner = [(1, (2, 1, Id)), (1, (8, 4, Size)), (2, (3, 2, Size)), (2, (8, 1, Id))];
-    let without_words = [(3, (2, 1, Id)), (3, (8, 4, Id)), (4, (3, 2, Id)), (4, (100, 1, Id))];
-    let cases = by_id.into_iter().chain(by_size).chain(stored_by_owner).chain(without_words);
-    for (case, (cap, leaders, by)) in cases {
+    for (case, (cap, leaders, by)) in by_id.into_iter().chain(by_size).chain(stored_by_owner) {
         let rule = HotRule { cap, leaders, by };
-        let has_words = case < 3;
         let (source, own): (_, fn(&u64) -> bool) = match case {
             0 => (SketchSource::Index, |_| true),
-            1 | 3 => (SketchSource::Owner(ByNumber { has_words }), |_| false),
-            _ => (SketchSource::Both(ByNumber { has_words }), |n| n % 2 == 1),
+            1 => (SketchSource::Owner(ByNumber), |_| false),
+            _ => (SketchSource::Both(ByNumber), |n| n % 2 == 1),
         };
-        // Words of different parity are rejected, if both are known.
-        let passes = |a: u64, b: u64| a % 2 == b % 2 || !(has_words || own(&a) && own(&b));
         let mut index = BlockIndex::with(vec![(rule, None); 3], SCAN_LIMIT, source);
         let mut alive: BTreeSet<u64> = BTreeSet::new();
         let mut met: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
@@ -114,9 +106,10 @@ fn meetings_accumulate_to_the_definition() {
                 let place = (!own(n)).then_some(u32::try_from(*n).unwrap());
                 part.sketch_at(place, id(*n), word(*n), *diff, true);
             }
+            // Words of different parity are rejected.
             index.apply(
                 postings,
-                |words, _| words.is_none_or(|[a, b]| a % 2 == b % 2),
+                |a, b, _| a % 2 == b % 2,
                 |pair, diff| {
                     assert!(diff != 0);
                     *met.entry(pair).or_default() += diff;
@@ -133,7 +126,7 @@ fn meetings_accumulate_to_the_definition() {
             let names: BTreeMap<SketchId, u64> = alive.iter().map(|n| (id(*n), *n)).collect();
             let mut expected: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
             for pair in blocks.values().flat_map(|members| meetings(members, rule)) {
-                if passes(names[pair.lo()], names[pair.hi()]) {
+                if names[pair.lo()] % 2 == names[pair.hi()] % 2 {
                     *expected.entry(pair).or_default() += 1;
                 }
             }
@@ -152,7 +145,7 @@ fn meetings_accumulate_to_the_definition() {
                     (_, true) => Some(*pair.lo()),
                     _ => None,
                 };
-                let worth = |with: &SketchId| names[with] % 2 == n % 2 || !has_words && !own(&names[with]);
+                let worth = |with: &SketchId| names[with] % 2 == n % 2;
                 let would: BTreeSet<_> = its.into_iter().filter_map(other).filter(worth).collect();
                 let mut found = Vec::new();
                 index.visit(&keys(n), id(n), word(n), |a, b| a % 2 == b % 2, |with| found.push(with));
@@ -164,9 +157,10 @@ fn meetings_accumulate_to_the_definition() {
             let before = hot.clone();
             for (key, block) in index.hot_blocks() {
                 match block {
-                    Some(block) => hot.insert(key, block),
-                    None => hot.remove(&key),
-                };
+                    HotChange::Hot(block) => drop(hot.insert(key, block)),
+                    HotChange::Size(sketches) => hot.get_mut(&key).unwrap().sketches = sketches,
+                    HotChange::Cooled => drop(hot.remove(&key)),
+                }
             }
             let named: BTreeMap<BlockKey, HotBlock> = (blocks.iter())
                 .filter(|(_, members)| members.len() > cap)
@@ -232,7 +226,7 @@ fn near_ones_meet_however_large_a_block_is() {
                     alive.remove(&n)
                 };
             }
-            index.apply([postings], |_, _| true, |pair, diff| *met.entry(pair).or_default() += diff);
+            index.apply([postings], |_, _, _| true, |pair, diff| *met.entry(pair).or_default() += diff);
             met.retain(|_, count| *count != 0);
             most = most.max(alive.len());
 
@@ -279,7 +273,7 @@ fn a_large_block_by_distance_is_cheap() {
             let mut postings = Postings::default();
             postings.key(BlockKey::new(0, 7));
             postings.sketch(id(n), mix(n) & !near.common, diff);
-            let worth = |_, _| {
+            let worth = |_, _, _| {
                 read += 1;
                 true
             };
@@ -307,7 +301,7 @@ fn a_large_family_is_cheap_in_any_order() {
             }
             index.apply(
                 [postings],
-                |_, _| true,
+                |_, _, _| true,
                 |_, diff| {
                     told += 1;
                     sum += diff;
@@ -361,7 +355,7 @@ fn sketches_are_looked_up_among_members_that_do_not_meet() {
             postings.sketch_at(None, id(*n), *n, *diff, *enters);
         }
         let mut met = BTreeMap::new();
-        index.apply([postings], |_, _| true, |pair, diff| *met.entry(pair).or_default() += diff);
+        index.apply([postings], |_, _, _| true, |pair, diff| *met.entry(pair).or_default() += diff);
         met
     };
     let pair = |a, b| Pair::new(id(a), id(b)).unwrap();

@@ -1,15 +1,16 @@
-//! Reads the sketches of a worker on another thread: in memory, or in rows of a file.
+//! Reads ids and first words of the sketches of a worker on another thread: in memory, or ids in rows of a
+//! file.
 
 use crate::dataflow::shared::words::{SketchWordsReader, stored_id};
 use dupflow_core::hash::SketchId;
-use dupflow_core::memory::SpilledRowsReader;
+use dupflow_core::memory::{SharedRowsReader, SpilledRowsReader};
 
 /// Reads the sketches of a worker. A place is read from when its sketch is posted until it leaves its blocks.
 #[derive(Clone, Debug)]
 pub(in crate::dataflow) enum SketchReader {
     Memory(SketchWordsReader),
-    /// Rows that begin with the id.
-    Spilled(SpilledRowsReader),
+    /// Rows that begin with the id, and first words in memory.
+    Spilled(SpilledRowsReader, SharedRowsReader),
 }
 
 impl SketchReader {
@@ -17,13 +18,16 @@ impl SketchReader {
     pub(in crate::dataflow) fn id(&self, place: u32) -> SketchId {
         match self {
             Self::Memory(words) => words.id(place),
-            Self::Spilled(rows) => rows.with(place, stored_id),
+            Self::Spilled(rows, _) => rows.with(place, stored_id),
         }
     }
 
-    /// The first word of the sketch at a place, if it is in memory.
+    /// The first word of the sketch at a place.
     #[inline]
-    pub(in crate::dataflow) fn first(&self, place: u32) -> Option<u64> {
-        if let Self::Memory(words) = self { Some(words.first(place)) } else { None }
+    pub(in crate::dataflow) fn first(&self, place: u32) -> u64 {
+        match self {
+            Self::Memory(words) => words.first(place),
+            Self::Spilled(_, first) => first.first(place),
+        }
     }
 }

@@ -41,7 +41,7 @@ impl SketchesByPlace {
 }
 
 impl LocalSketches for SketchesByPlace {
-    fn changes(&self, number: u32, id: SketchId) {
+    fn enters(&self, number: u32, id: SketchId) {
         self.known[number as usize % KNOWN].set((number, id));
     }
 
@@ -57,26 +57,22 @@ impl LocalSketches for SketchesByPlace {
         known.get().1
     }
 
-    fn word(&self, number: u32) -> Option<u64> {
+    fn word(&self, number: u32) -> u64 {
         match self.place(number) {
-            (place, None) => self.own.borrow().word_at(place),
+            (place, None) => self.own.borrow().first_word(place),
             (place, Some(reader)) => reader.first(place),
         }
     }
 }
 
 /// Where the blocks of a worker find the sketches of `peers` workers: in the stores of its process, as far as
-/// these have them. Under a memory budget ids are read from rows, and first words are not in memory; rules
-/// that read words have them, with the ids, in the index.
+/// these have them.
 pub(in crate::dataflow) fn source_of_blocks(
     own: Rc<RefCell<Sketches>>,
     stages: &Stages,
     worker: usize,
     peers: usize,
 ) -> SketchSource<SketchesByPlace> {
-    if !own.borrow().is_in_memory() && stages.blocking.reads_words() {
-        return SketchSource::Index;
-    }
     let process = &stages.observers.sketches;
     let workers = process.workers(worker, peers);
     let readers = (0..workers.count()).map(|_| OnceCell::new()).collect();

@@ -171,16 +171,6 @@ impl Sketches {
         self.sketches.read_id(place)
     }
 
-    /// The first word of the sketch at a place, if sketches are in memory.
-    #[inline]
-    pub(super) fn word_at(&self, place: u32) -> Option<u64> {
-        self.is_in_memory().then(|| self.first_word(place))
-    }
-
-    pub(super) fn is_in_memory(&self) -> bool {
-        self.sketches.is_in_memory()
-    }
-
     /// A stored sketch, copied.
     ///
     /// # Panics

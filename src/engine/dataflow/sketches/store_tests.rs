@@ -31,7 +31,7 @@ fn body(n: u64) -> Sketch {
 /// of one page of one row.
 fn stores(expand_limit: usize) -> [Sketches; 4] {
     let rows = SpilledSlab::create(&PlaceInMemory::default(), SKETCH_ENTRY_WORDS + WORDS, 0, 0);
-    let spilled = StoredSketches::Spilled(rows.into(), SpillMeter::new(&Metrics::new(0).into()));
+    let spilled = StoredSketches::spilled(rows, SpillMeter::new(&Metrics::new(0).into()));
     let computed = SketchIds::Computed(FINGERPRINT);
     let [alone, shared, stored] = [(computed, false), (computed, true), (SketchIds::Stored(()), true)]
         .map(|(ids, is_shared)| StoredSketches::in_memory(SketchWords::new(ids, WORDS, is_shared)));
@@ -75,9 +75,8 @@ fn is_held(sketches: &mut Sketches, n: u64) -> bool {
         assert_eq!((sketch.words, sketch.features), (body(n).words, body(n).features));
         if let Some(reader) = sketches.sketches.reader() {
             let place = sketches.place(sketch_id(n));
-            let first = sketches.is_in_memory().then_some(n);
-            assert_eq!((reader.id(place), reader.first(place)), (sketch_id(n), first));
-            assert_eq!((sketches.id_at(place), sketches.word_at(place)), (sketch_id(n), first));
+            assert_eq!((reader.id(place), reader.first(place)), (sketch_id(n), n));
+            assert_eq!((sketches.id_at(place), sketches.first_word(place)), (sketch_id(n), n));
         }
     }
     held

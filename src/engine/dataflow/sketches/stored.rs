@@ -7,18 +7,16 @@ use crate::dataflow::sketches::members::SketchMembers;
 use crate::dataflow::spill::{SKETCH_ENTRY_WORDS, SpillMeter};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
-use dupflow_core::memory::{RowValue, Slab, SpilledSlab};
+use dupflow_core::memory::{RowValue, SharedRows, Slab, SpilledSlab};
 
 /// All sketches of a worker.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a worker has one")]
 pub(super) enum StoredSketches {
     /// Id and words of a sketch are at the place of its members.
-    Memory {
-        sketches: SketchWords,
-        members: Slab<SketchMembers>,
-    },
-    Spilled(Box<SpilledSlab<SpilledSketch>>, SpillMeter),
+    Memory { sketches: SketchWords, members: Slab<SketchMembers> },
+    /// First words are in memory too: most candidates of large blocks end there.
+    Spilled { rows: Box<SpilledSlab<SpilledSketch>>, first: SharedRows, meter: SpillMeter },
 }
 
 /// A sketch that can be a row: its id, its member, its words.
@@ -68,24 +66,29 @@ impl StoredSketches {
         Self::Memory { sketches, members: Slab::default() }
     }
 
+    /// No sketches, in rows of a file.
+    pub(super) fn spilled(rows: SpilledSlab<SpilledSketch>, meter: SpillMeter) -> Self {
+        Self::Spilled { rows: rows.into(), first: SharedRows::new(1), meter }
+    }
+
     /// No sketches; in memory, unless there is a budget. In memory they may be shared with other workers.
     pub(super) fn for_run(stages: &Stages, are_shared: bool) -> Self {
         let ids = SketchIds::for_scheme(&stages.scheme);
         let in_memory = || Self::in_memory(SketchWords::new(ids, stages.scheme.words(), are_shared));
-        stages.spilled_sketches().map_or_else(in_memory, |(rows, meter)| Self::Spilled(rows.into(), meter))
+        stages.spilled_sketches().map_or_else(in_memory, |(rows, meter)| Self::spilled(rows, meter))
     }
 
     /// A reader for other workers, if the sketches are shared.
     pub(super) fn reader(&self) -> Option<SketchReader> {
         match self {
             Self::Memory { sketches, .. } => sketches.reader().map(SketchReader::Memory),
-            Self::Spilled(rows, _) => Some(SketchReader::Spilled(rows.reader())),
+            Self::Spilled { rows, first, .. } => Some(SketchReader::Spilled(rows.reader(), first.reader())),
         }
     }
 
     /// Brings the sketches whose ids have these low halves into memory, until the next call.
     pub(super) fn fetch(&mut self, lows: impl Iterator<Item = u64>) {
-        if let Self::Spilled(rows, meter) = self {
+        if let Self::Spilled { rows, meter, .. } = self {
             rows.fetch(lows);
             meter.add(rows.take_counts());
         }
@@ -95,7 +98,7 @@ impl StoredSketches {
     pub(super) fn places(&self, low: u64) -> impl Iterator<Item = u32> {
         let (memory, spilled) = match self {
             Self::Memory { members, .. } => (Some(members.places(low)), None),
-            Self::Spilled(rows, _) => (None, Some(rows.places(low))),
+            Self::Spilled { rows, .. } => (None, Some(rows.places(low))),
         };
         memory.into_iter().flatten().chain(spilled.into_iter().flatten())
     }
@@ -106,7 +109,7 @@ impl StoredSketches {
             Self::Memory { sketches, members } => {
                 members.find_place(id.low(), |place| sketches.id(place) == id)
             }
-            Self::Spilled(rows, _) => rows.find(id.low(), |sketch| sketch.id == id),
+            Self::Spilled { rows, .. } => rows.find(id.low(), |sketch| sketch.id == id),
         }
     }
 
@@ -116,7 +119,7 @@ impl StoredSketches {
     pub(super) fn members(&self, place: u32) -> Option<&SketchMembers> {
         match self {
             Self::Memory { members, .. } => members.get(place),
-            Self::Spilled(rows, _) => rows.get(place).map(|sketch| &sketch.members),
+            Self::Spilled { rows, .. } => rows.get(place).map(|sketch| &sketch.members),
         }
     }
 
@@ -124,13 +127,8 @@ impl StoredSketches {
     pub(super) fn is_at(&self, id: SketchId, place: u32) -> bool {
         match self {
             Self::Memory { sketches, members } => members.get(place).is_some() && sketches.id(place) == id,
-            Self::Spilled(rows, _) => rows.get(place).is_some_and(|sketch| sketch.id == id),
+            Self::Spilled { rows, .. } => rows.get(place).is_some_and(|sketch| sketch.id == id),
         }
-    }
-
-    /// Whether no sketch is in a file.
-    pub(super) fn is_in_memory(&self) -> bool {
-        matches!(self, Self::Memory { .. })
     }
 
     /// The id of the sketch at a place that [`find`](Self::find) returned.
@@ -140,7 +138,7 @@ impl StoredSketches {
     pub(super) fn id(&self, place: u32) -> SketchId {
         match self {
             Self::Memory { sketches, .. } => sketches.id(place),
-            Self::Spilled(rows, _) => rows.get(place).expect("what was found is in memory").id,
+            Self::Spilled { rows, .. } => rows.get(place).expect("what was found is in memory").id,
         }
     }
 
@@ -148,11 +146,11 @@ impl StoredSketches {
     pub(super) fn read_id(&self, place: u32) -> SketchId {
         match self {
             Self::Memory { sketches, .. } => sketches.id(place),
-            Self::Spilled(rows, _) => rows.reader().with(place, stored_id),
+            Self::Spilled { rows, .. } => rows.reader().with(place, stored_id),
         }
     }
 
-    /// The first word of the sketch at a place that [`find`](Self::find) returned.
+    /// The first word of the sketch at a place.
     ///
     /// # Panics
     /// If there is none.
@@ -160,7 +158,7 @@ impl StoredSketches {
     pub(super) fn first_word(&self, place: u32) -> u64 {
         match self {
             Self::Memory { sketches, .. } => sketches.first(place),
-            Self::Spilled(rows, _) => rows.get(place).expect("what was found is in memory").words[0],
+            Self::Spilled { first, .. } => first.first(place),
         }
     }
 
@@ -172,7 +170,7 @@ impl StoredSketches {
     pub(super) fn words<'a>(&'a self, place: u32, copy: &'a mut Vec<u64>) -> &'a [u64] {
         match self {
             Self::Memory { sketches, .. } => sketches.read(place, copy),
-            Self::Spilled(rows, _) => &rows.get(place).expect("what was found is in memory").words,
+            Self::Spilled { rows, .. } => &rows.get(place).expect("what was found is in memory").words,
         }
     }
 
@@ -186,7 +184,9 @@ impl StoredSketches {
             Self::Memory { sketches, members } => {
                 members.get_mut(place).map(|of_place| (of_place, sketches.read(place, copy)))
             }
-            Self::Spilled(rows, _) => rows.get_mut(place).map(|sketch| (&mut sketch.members, &*sketch.words)),
+            Self::Spilled { rows, .. } => {
+                rows.get_mut(place).map(|sketch| (&mut sketch.members, &*sketch.words))
+            }
         }
     }
 
@@ -199,8 +199,12 @@ impl StoredSketches {
                 sketches.set(place, id, body);
                 place
             }
-            Self::Spilled(rows, _) => {
-                rows.insert(id.low(), SpilledSketch { id, members: empty, words: std::mem::take(body) })
+            Self::Spilled { rows, first, .. } => {
+                let word = body[0];
+                let sketch = SpilledSketch { id, members: empty, words: std::mem::take(body) };
+                let place = rows.insert(id.low(), sketch);
+                first.set(place, std::iter::once(word));
+                place
             }
         }
     }
@@ -212,7 +216,10 @@ impl StoredSketches {
                 members.remove(id.low(), place);
                 sketches.free(place);
             }
-            Self::Spilled(rows, _) => drop(rows.remove(id.low(), place)),
+            Self::Spilled { rows, first, .. } => {
+                rows.remove(id.low(), place);
+                first.free(place);
+            }
         }
     }
 
@@ -225,7 +232,7 @@ impl StoredSketches {
                     each(place, sketches.id(place), of_place, sketches.read(place, &mut copy));
                 });
             }
-            Self::Spilled(rows, meter) => {
+            Self::Spilled { rows, meter, .. } => {
                 rows.for_each(|place, sketch| each(place, sketch.id, &sketch.members, &sketch.words));
                 meter.add(rows.take_counts());
             }

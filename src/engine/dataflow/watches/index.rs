@@ -95,7 +95,7 @@ impl WatchIndex {
 
     /// Watches do not meet each other.
     fn apply(&mut self, postings: Postings) {
-        self.blocks.apply([postings], |_, _| false, |_, _| {});
+        self.blocks.apply([postings], |_, _, _| false, |_, _| {});
     }
 
     /// Whether a sketch with this first word may be similar to one of the index; true is not exact.
