@@ -287,6 +287,22 @@ fn ids_of_two_benchmarks_are_not_mixed_silently() {
 }
 
 #[test]
+fn a_reference_without_an_item_fails() {
+    let place = Place::new();
+    let (_, pages) = planted();
+    place.file("pages.jsonl", feed(&pages));
+    place.file("items.jsonl", "");
+    for emit in ["items", "documents", "remove"] {
+        let run = place.run(&format!(
+            "replay -p decontaminate --against items.jsonl --emit {emit} -o out.jsonl pages.jsonl"
+        ));
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.err.contains("--against holds no item"), "{run:?}");
+        assert!(emit == "items" || !place.path("out.jsonl").exists(), "{emit}");
+    }
+}
+
+#[test]
 fn what_has_no_meaning_is_refused() {
     let place = Place::new();
     place.file("items.jsonl", upsert("q", "a question of some words"));

@@ -111,14 +111,15 @@ fn listed(told: &[ClosedEpoch], keep: &KeepRule, list: DocumentList) -> Vec<Valu
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Epochs of events without times.
+pub(crate) fn undated(epochs: &[Vec<Event>]) -> Vec<Epoched> {
+    let stamped = |(id, text): &Event| Stamped::new(id.clone(), text.clone(), None);
+    epochs.iter().map(|epoch| Epoched { events: epoch.iter().map(stamped).collect(), at: None }).collect()
+}
+
 fn assert_law(plan: &Plan, epochs: &[Vec<Event>], end: u64, run: Run) {
     let stages = stages(plan, end);
-    let stamped = |(id, text): &Event| Stamped::new(id.clone(), text.clone(), None);
-    let script: Vec<_> = epochs
-        .iter()
-        .map(|epoch| Epoched { events: epoch.iter().map(stamped).collect(), at: None })
-        .collect();
-    let told = closed(&stages, &script, &Past::default(), run);
+    let told = closed(&stages, &undated(epochs), &Past::default(), run);
     let mut found = Accumulated::new(told.iter().cloned().flat_map(script::deltas_of).collect());
     let mut sides =
         Sides { maker: SketchMaker::new(&stages.scheme), sketches: BTreeMap::new(), bytes: BTreeMap::new() };

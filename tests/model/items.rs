@@ -26,7 +26,7 @@ use crate::contained;
 use crate::data::Event;
 use crate::history::{check, cut, runs, sizes};
 use crate::law::{Accumulated, assert_same};
-use crate::script::{self, Epoched, Past, Run, Stamped, closed};
+use crate::script::{self, Past, Run, closed};
 
 /// The most pages of an item that is reported.
 const LIMIT: u64 = 3;
@@ -126,12 +126,7 @@ fn at_end(
 /// Returns how many pairs there are at the end, and how many of them are of items above the limit.
 fn assert_law(plan: &Plan, epochs: &[Vec<Event>], end: u64, run: Run) -> [usize; 2] {
     let stages = against::stages(plan, end);
-    let stamped = |(id, text): &Event| Stamped::new(id.clone(), text.clone(), None);
-    let script: Vec<_> = epochs
-        .iter()
-        .map(|epoch| Epoched { events: epoch.iter().map(stamped).collect(), at: None })
-        .collect();
-    let told = closed(&stages, &script, &Past::default(), run);
+    let told = closed(&stages, &against::undated(epochs), &Past::default(), run);
     let mut found = Accumulated::new(told.iter().cloned().flat_map(script::deltas_of).collect());
     let mut texts = Texts::default();
     let mut position = 0;

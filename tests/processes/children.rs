@@ -355,7 +355,7 @@ fn an_id_in_several_files_is_found_in_every_process() {
         place.write("b.jsonl", &(record("another", 1) + &record(id, 1)));
         let ended = ends(place.start("run -c list.toml", 2));
         let (code, said) = &ended[0];
-        assert!(*code == Some(1) && said.contains("1 documents are replaced"), "{id}: {code:?} {said}");
+        assert!(*code == Some(1) && said.contains("1 document is replaced"), "{id}: {code:?} {said}");
         assert!(!place.path("list").exists(), "{id}");
     }
 }

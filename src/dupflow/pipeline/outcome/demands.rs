@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::measures::Measures;
+use crate::plural::count;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::origins::Origins;
 
@@ -53,11 +54,12 @@ impl Demands {
         if replaced > 0 && self.is_list && !self.last_of_id {
             let example = origins.and_then(Origins::example);
             let such = example.map_or_else(String::new, |example| format!(" ({example})"));
+            let are = if replaced == 1 { "is" } else { "are" };
             unmet.push(format!(
-                "{replaced} documents are replaced by another file's document of the same id{such}, and the \
-                list would name one for several: \
-                 --ids file (source.ids) names documents by their files, --ids last says that the last one \
-                 is meant"
+                "{} {are} replaced by another file's document of the same id{such}, and the list would name \
+                one for several: --ids file (source.ids) names documents by their files, --ids last says that \
+                the last one is meant",
+                count(replaced, "document")
             ));
         }
         unmet

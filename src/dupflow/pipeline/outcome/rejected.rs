@@ -54,6 +54,14 @@ pub struct RejectedSummary {
 }
 
 impl EndOutput {
+    /// Why the output would say nothing, though the run has not failed.
+    pub(in crate::pipeline) fn unmet(&self) -> Option<String> {
+        let Self::WithItems(_, slot) = self else { return None };
+        let slot = slot.lock();
+        let items: u64 = slot.iter().flat_map(|counts| &counts.benchmarks).map(|of| of.items).sum();
+        (items == 0).then(|| "--against holds no item, so nothing was looked for".to_owned())
+    }
+
     /// Writes and publishes the output of a run whose workers have ended.
     pub(in crate::pipeline) fn write(self, stages: &Stages, threads: usize) -> io::Result<EndCounts> {
         let mut counts = EndCounts::default();
