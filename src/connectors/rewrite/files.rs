@@ -139,6 +139,12 @@ impl TargetFiles {
         }
     }
 
+    /// Number of files beside the target.
+    pub(super) fn there(&self) -> usize {
+        let beside = self.beside.iter().flat_map(|(beside, _)| walkdir::WalkDir::new(beside));
+        beside.flatten().filter(|entry| entry.file_type().is_file()).count()
+    }
+
     /// Syncs the file that was opened last.
     pub(super) fn sync_last(&self) -> io::Result<()> {
         self.last.as_ref().map_or(Ok(()), |path| File::open(path)?.sync_all())

@@ -87,7 +87,8 @@ impl DocumentsCopy {
         let folder = matches!(settings.target, CopyTarget::Folder(_)).then(|| CommonFolder::among(&inputs));
         // One file is written anew.
         let resume = settings.resume.filter(|_| settings.target.folder().is_some());
-        let progress = resume.as_ref().map(|resume| resume.progress(&selection)).transpose()?;
+        let progress =
+            resume.as_ref().map(|resume| resume.progress(&selection, files.there())).transpose()?;
         let progress = progress.unwrap_or_default();
         files.count = progress.files;
         let mut pass = CopyPass {

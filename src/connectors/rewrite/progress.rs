@@ -50,15 +50,12 @@ impl CopyResume {
     }
 
     /// How far an earlier process has come with the copy of these records; the beginning if it has copied
-    /// others.
-    pub(super) fn progress(&self, selection: &Selection) -> io::Result<CopyProgress> {
+    /// others, or if fewer files are `there` than it had completed.
+    pub(super) fn progress(&self, selection: &Selection, there: usize) -> io::Result<CopyProgress> {
         let selection = format!("{:016x}", selection.hash());
         let found = self.found()?;
-        Ok(if found.selection == selection {
-            found
-        } else {
-            CopyProgress { selection, ..Default::default() }
-        })
+        let goes_on = found.selection == selection && found.files <= there;
+        Ok(if goes_on { found } else { CopyProgress { selection, ..CopyProgress::default() } })
     }
 
     pub(super) fn store(&self, progress: &CopyProgress) -> io::Result<()> {

@@ -136,7 +136,10 @@ fn a_copy_goes_on_behind_its_last_complete_file() {
     assert!(copy(&[0, 2], 2).is_err());
     assert_eq!(fs::read_to_string(beside("part-00000.jsonl")).unwrap(), "{\"id\":\"a\"}\n");
     assert!(copy(&[0, 1, 2], 2).is_err());
+    fs::remove_dir_all(path(".out.all.part")).unwrap();
+    assert!(copy(&[0, 1, 2], 2).is_err(), "what was removed is written again");
     let first = beside("part-00000.jsonl");
+    assert_eq!(fs::read_to_string(&first).unwrap(), "{\"id\":\"a\"}\n");
     fs::write(&first, "complete\n").unwrap();
     let copied = copy(&[0, 1, 2], 3).unwrap();
     assert_eq!((copied.records, copied.files, copied.left_out), (3, 3, 0));
