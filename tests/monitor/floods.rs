@@ -64,8 +64,8 @@ fn flood(process: &Process, connections: usize) {
     let mut idle = open(address, connections);
     println!("{} connections were made", idle.len());
     assert!(idle.len() >= connections.min(1000), "{} connections", idle.len());
-    // A further connection receives 503 or is closed. On a slow machine the first ones may have been closed as
-    // idle before the last one was made: then more are made.
+    // A further connection receives 503 or is closed. On a slow machine the first ones may have been closed
+    // as idle before the last one was made: then more are made.
     let late = || {
         let mut late = connect(address);
         drop(late.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"));

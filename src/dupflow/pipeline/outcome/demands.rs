@@ -57,8 +57,8 @@ impl Demands {
             let are = if replaced == 1 { "is" } else { "are" };
             unmet.push(format!(
                 "{} {are} replaced by another file's document of the same id{such}, and the list would name \
-                one for several: --ids file (source.ids) names documents by their files, --ids last says that \
-                the last one is meant",
+                one for several: --ids file (source.ids) names documents by their files, --ids last says \
+                that the last one is meant",
                 count(replaced, "document")
             ));
         }
