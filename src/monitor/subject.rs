@@ -38,8 +38,8 @@ pub struct MonitoredRun {
     pub pipeline: Pipeline,
     /// The settings of the run, with secrets masked.
     pub config: Value,
-    /// Given a limit, returns the number of hot blocks and the largest of them, largest first.
-    pub hot_blocks: Box<dyn Fn(usize) -> (usize, Vec<HotBlockInfo>) + Send + Sync>,
+    /// Returns the number of hot blocks and the [largest](dupflow_core::block::HotBlocks::SHOWN) of them, largest first.
+    pub hot_blocks: Box<dyn Fn() -> (usize, Vec<HotBlockInfo>) + Send + Sync>,
     /// The rows of the views, if the run keeps any; only in the process that writes the output.
     pub views: Option<Arc<ViewTables>>,
     /// The number of distinct sketches for which the run's blocks are planned, over all its processes.
@@ -169,7 +169,7 @@ impl MonitoredRun {
                 standard_error,
             },
             config: empty,
-            hot_blocks: Box::new(|_| (0, Vec::new())),
+            hot_blocks: Box::new(|| (0, Vec::new())),
             views: None,
             planned: None,
             memory_budget: None,

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::client::{Answer, ask, get};
+use super::history::until;
 use super::run::{Place, Process};
 
 /// Ids with characters that some encoding must escape; the last one has 1,024 bytes.
@@ -407,13 +408,11 @@ fn hot_blocks_are_named_and_counted() {
     process.wait_for("all is read");
     let status = || json(&get(process.address, "/status"));
     let is_told = |block: &Value| block["common"].as_str().is_some_and(|common| common.contains("shared"));
-    let told = loop {
+    let told = until("each hot block that is shown has examples", || {
         let now = status();
-        let blocks = now["hot_blocks"].as_array().unwrap().clone();
-        if !blocks.is_empty() && blocks.iter().all(is_told) {
-            break now;
-        }
-    };
+        let blocks = now["hot_blocks"].as_array().unwrap();
+        (!blocks.is_empty() && blocks.iter().all(is_told)).then_some(now.clone())
+    });
     for block in told["hot_blocks"].as_array().unwrap() {
         let of = |name: &str| block[name].as_str().unwrap_or_else(|| panic!("{name} of {block}")).to_owned();
         assert_ne!(of("document"), of("beside"));

@@ -1,8 +1,8 @@
 //! Hot blocks: the rule for their pairs, and the list of those that are hot now.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::ops::Bound::{Excluded, Unbounded};
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize, Serializer};
@@ -129,10 +129,6 @@ impl HotBlock {
             ..self
         }
     }
-
-    fn is_named(&self) -> bool {
-        self.document.is_some() && (self.other.is_none() || self.beside.is_some())
-    }
 }
 
 /// A change of a block that is hot, or was.
@@ -146,30 +142,26 @@ pub enum HotChange {
     Cooled,
 }
 
-/// The hot blocks, and which of them lack a document name.
+/// The hot blocks, by key and by size.
 #[derive(Clone, Debug, Default)]
 pub struct HotBlocks {
     blocks: BTreeMap<BlockKey, HotBlock>,
-    unnamed: BTreeSet<BlockKey>,
-    /// The last ones whose names were looked for: of those without a name, and of all.
-    tried: Option<BlockKey>,
-    renewed: Option<BlockKey>,
+    by_size: BTreeSet<(Reverse<usize>, BlockKey)>,
 }
 
 impl HotBlocks {
+    /// Number of blocks that are shown while they change: the [largest](Self::largest).
+    pub const SHOWN: usize = 20;
+
     /// Adds or updates a hot block; names of unchanged sketches are kept. Returns whether the block is new.
     pub fn put(&mut self, key: BlockKey, block: HotBlock) -> bool {
-        let before = self.blocks.get(&key);
+        let before = self.take(&key);
         let is_new = before.is_none();
         let block = match before {
-            Some(before) => block.named_as(before),
+            Some(before) => block.named_as(&before),
             None => block,
         };
-        if block.is_named() {
-            self.unnamed.remove(&key);
-        } else {
-            self.unnamed.insert(key);
-        }
+        self.by_size.insert((Reverse(block.sketches), key));
         self.blocks.insert(key, block);
         is_new
     }
@@ -177,38 +169,38 @@ impl HotBlocks {
     /// Sets the number of sketches of a block.
     pub fn resize(&mut self, key: &BlockKey, sketches: usize) {
         if let Some(block) = self.blocks.get_mut(key) {
+            self.by_size.remove(&(Reverse(block.sketches), *key));
             block.sketches = sketches;
+            self.by_size.insert((Reverse(sketches), *key));
         }
     }
 
     /// Removes a block that is no longer hot; returns whether it was present.
     pub fn remove(&mut self, key: &BlockKey) -> bool {
-        self.unnamed.remove(key);
-        self.blocks.remove(key).is_some()
+        self.take(key).is_some()
     }
 
-    /// Sets the document names of `most` blocks that lack one, and sets them anew of `most` others, since
-    /// members change: each time of the next ones in turn. `first_of` returns the first document of a sketch;
-    /// the outer `None` means that the sketch is not known here.
+    fn take(&mut self, key: &BlockKey) -> Option<HotBlock> {
+        let block = self.blocks.remove(key)?;
+        self.by_size.remove(&(Reverse(block.sketches), *key));
+        Some(block)
+    }
+
+    /// The blocks, those of most sketches first.
+    pub fn largest(&self) -> impl Iterator<Item = (&BlockKey, &HotBlock)> {
+        self.by_size.iter().filter_map(|(_, key)| self.blocks.get_key_value(key))
+    }
+
+    /// Sets the document names of the `most` largest blocks. `first_of` returns the first document of a
+    /// sketch; the outer `None` means that the sketch is not known here.
     pub fn name(&mut self, most: usize, first_of: impl Fn(SketchId) -> Option<Option<DocId>>) {
-        let behind = |key: Option<BlockKey>| (key.map_or(Unbounded, Excluded), Unbounded);
-        let unnamed = self.unnamed.range(behind(self.tried)).chain(&self.unnamed);
-        let unnamed: Vec<BlockKey> = unnamed.copied().take(most.min(self.unnamed.len())).collect();
-        let all = self.blocks.range(behind(self.renewed)).chain(&self.blocks).map(|(key, _)| *key);
-        let all: Vec<BlockKey> = all.take(most.min(self.blocks.len())).collect();
-        (self.tried, self.renewed) = (unnamed.last().copied(), all.last().copied());
-        for key in unnamed.into_iter().chain(all) {
-            let Some(block) = self.blocks.get_mut(&key) else { continue };
+        for (_, key) in self.by_size.iter().take(most) {
+            let Some(block) = self.blocks.get_mut(key) else { continue };
             let names = [(Some(block.example), &mut block.document), (block.other, &mut block.beside)];
             for (sketch, name) in names {
                 if let Some(first) = sketch.and_then(&first_of) {
                     *name = first;
                 }
-            }
-            if block.is_named() {
-                self.unnamed.remove(&key);
-            } else {
-                self.unnamed.insert(key);
             }
         }
     }

@@ -100,8 +100,8 @@ pub struct RunStart {
 pub struct Observers {
     /// The counters of this process.
     pub metrics: Arc<Metrics>,
-    /// The hot blocks of all workers, kept current. Their example documents are renewed from time to time,
-    /// and at the end of the input.
+    /// The hot blocks of all workers, kept current. The example documents of those that are shown are renewed
+    /// after each epoch, and of all at the end of the input.
     pub hot_blocks: Arc<Mutex<HotBlocks>>,
     /// Queries about the corpus while it changes.
     pub queries: Arc<QueryQueue>,

@@ -21,7 +21,7 @@ use super::pairs::Acceptance;
 use super::queries::{AnswerPart, PartialAnswer, QueryComparison, QueryMatch, SketchedQuery};
 use super::{Accepted, Stages};
 use crate::dataflow::sketches::store::Sketches;
-use dupflow_core::block::Blocking;
+use dupflow_core::block::{Blocking, HotBlocks};
 use dupflow_core::doc::DocId;
 use dupflow_core::filter::Verdict;
 use dupflow_core::hash::SketchId;
@@ -29,10 +29,6 @@ use dupflow_core::pair::{Evidence, Pair, Similarity};
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::sketch::{Sketch, SketchRef};
 use dupflow_core::time::Epoch;
-
-/// Hot blocks whose example documents are looked up after an epoch: of those without examples, and of others,
-/// since members change. A bulk load makes many blocks hot, and few of them are ever shown.
-const EXAMPLES: usize = 8;
 
 /// A sketch on its way to the partners that one worker owns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -137,14 +133,15 @@ struct Examples {
 }
 
 impl Examples {
-    /// Renews examples if an epoch has closed since the last renewal. `open` is the first open epoch; `None`
-    /// at the end of the input, when all workers have reported all changes of their blocks: all are renewed,
-    /// once.
+    /// Renews the examples of the blocks that are shown if an epoch has closed since the last renewal: members
+    /// change, and a bulk load makes many blocks hot of which few are ever shown. `open` is the first open
+    /// epoch; `None` at the end of the input, when all workers have reported all changes of their blocks: all
+    /// are renewed, once.
     fn renew(&mut self, open: Option<Epoch>, sketches: &mut Sketches, stages: &Stages) {
         let open = open.unwrap_or(Epoch::MAX);
         if open > self.renewed {
             self.renewed = open;
-            let most = if open == Epoch::MAX { usize::MAX } else { EXAMPLES };
+            let most = if open == Epoch::MAX { usize::MAX } else { HotBlocks::SHOWN };
             sketches.name_examples(&mut stages.observers.hot_blocks.lock(), most);
         }
     }

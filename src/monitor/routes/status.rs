@@ -20,9 +20,6 @@ use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::status::Phase;
 use dupflow_core::time::unix_seconds;
 
-/// Maximum number of hot blocks in an answer; the largest ones.
-const HOT_BLOCKS: usize = 20;
-
 /// The state of a run.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Standing)]
@@ -262,7 +259,7 @@ fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>)
     let phase = status.phase();
     let (resident, peak) = process::resident_bytes().unwrap_or_default();
     let (epoch, bytes) = status.state();
-    let (hot_blocks_total, hot) = (subject.hot_blocks)(HOT_BLOCKS);
+    let (hot_blocks_total, hot) = (subject.hot_blocks)();
     let two = hot.iter().filter_map(|hot| hot.document.clone().zip(hot.beside.clone())).collect();
     let hot = hot.into_iter().map(|hot| HotBlockStatus {
         table: hot.table,

@@ -13,6 +13,7 @@ use crate::forecast::PlanText;
 use crate::pipeline::{Follower, RunJob};
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::intake;
+use dupflow_core::block::HotBlocks;
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::{Delta, Evidence, Similarity};
@@ -83,7 +84,7 @@ pub(in crate::cli) fn start(
         plan.description().fields().map(|(name, value)| (name.to_owned(), value.into())).collect();
     subject.config = json!({"deployment": deployment.shown, "pipeline": described});
     let stages = job.stages.clone();
-    subject.hot_blocks = Box::new(move |most| hot_blocks(&stages, most));
+    subject.hot_blocks = Box::new(move || hot_blocks(&stages));
     subject.planned = plan.planned_sketches();
     subject.memory_budget = job.stages.spill.as_ref().map(|spill| spill.memory_bytes);
     subject.input_bytes = job
@@ -109,12 +110,10 @@ fn endpoint(place: &MonitorConfig) -> anyhow::Result<Endpoint> {
     })
 }
 
-/// The number of hot blocks, and the `most` largest of them.
-fn hot_blocks(stages: &Stages, most: usize) -> (usize, Vec<HotBlockInfo>) {
+/// The number of hot blocks, and the largest of them.
+fn hot_blocks(stages: &Stages) -> (usize, Vec<HotBlockInfo>) {
     let blocks = stages.observers.hot_blocks.lock();
-    let mut largest: Vec<_> = blocks.iter().collect();
-    largest.sort_unstable_by_key(|(_, block)| std::cmp::Reverse(block.sketches));
-    let hot = largest.into_iter().take(most).map(|(key, block)| HotBlockInfo {
+    let hot = blocks.largest().take(HotBlocks::SHOWN).map(|(key, block)| HotBlockInfo {
         table: key.table,
         hash: key.hash(),
         sketches: block.sketches,

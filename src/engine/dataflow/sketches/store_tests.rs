@@ -261,24 +261,23 @@ fn a_dead_block_is_named_after_the_first_member_of_its_example() {
     for mut sketches in stores(10) {
         change(&mut sketches, 1, 1, &[], &[7, 5]);
         change(&mut sketches, 3, 1, &[], &[9, 8]);
-        let of = |n, other: Option<u64>| HotBlock {
-            sketches: 99,
+        let of = |n, other: Option<u64>, sketches| HotBlock {
+            sketches,
             example: sketch_id(n),
             other: other.map(sketch_id),
             document: None,
             beside: None,
         };
-        let block = |n| of(n, Some(3));
         let key = |hash| BlockKey::new(0, hash);
         let mut blocks = HotBlocks::default();
-        assert!(blocks.put(key(1), block(1)) && blocks.put(key(2), block(2)));
+        assert!(blocks.put(key(1), of(1, Some(3), 98)) && blocks.put(key(2), of(2, Some(3), 99)));
         sketches.name_examples(&mut blocks, 1);
-        assert_eq!(blocks[&key(2)].beside, None, "one after another");
+        assert_eq!(blocks[&key(1)].beside, None, "the largest one");
+        blocks.resize(&key(1), 100);
         sketches.name_examples(&mut blocks, 1);
         assert_eq!(blocks[&key(1)].document, Some(document(5)));
         assert_eq!(blocks[&key(2)].document, None);
         assert_eq!(blocks[&key(2)].beside, Some(document(8)));
-        // Each time the next ones in turn: those without examples, and all.
         let looked = |found: &mut HotBlocks, most| {
             let seen = std::cell::RefCell::new(Vec::new());
             found.name(most, |sketch| {
@@ -288,15 +287,14 @@ fn a_dead_block_is_named_after_the_first_member_of_its_example() {
             seen.into_inner()
         };
         let ids = |numbers: &[u64]| numbers.iter().map(|n| sketch_id(*n)).collect::<Vec<_>>();
-        assert_eq!(looked(&mut blocks, 1), ids(&[2, 3, 1, 3]));
-        assert_eq!(looked(&mut blocks, 1), ids(&[2, 3, 2, 3]));
-        assert_eq!(looked(&mut blocks, usize::MAX), ids(&[2, 3, 1, 3, 2, 3]));
-        assert!(!blocks.put(key(2), of(3, None)), "it was hot before");
-        assert_eq!(looked(&mut blocks, 1), ids(&[3, 1, 3]));
+        assert_eq!(looked(&mut blocks, 1), ids(&[1, 3]));
+        assert_eq!(looked(&mut blocks, usize::MAX), ids(&[1, 3, 2, 3]));
+        assert!(!blocks.put(key(2), of(3, None, 101)), "it was hot before");
+        assert_eq!(looked(&mut blocks, 9), ids(&[3, 1, 3]));
         assert!(blocks.remove(&key(2)) && !blocks.remove(&key(2)));
         assert_eq!(looked(&mut blocks, 9), ids(&[1, 3]));
         // A changed block keeps the examples of the sketches that it still has.
-        let renamed = of(1, Some(2)).named_as(&blocks[&key(1)]);
+        let renamed = of(1, Some(2), 9).named_as(&blocks[&key(1)]);
         assert_eq!((renamed.document, renamed.beside), (Some(document(5)), None));
     }
 }
