@@ -261,8 +261,8 @@ fn a_dead_block_is_named_after_the_first_member_of_its_example() {
     for mut sketches in stores(10) {
         change(&mut sketches, 1, 1, &[], &[7, 5]);
         change(&mut sketches, 3, 1, &[], &[9, 8]);
-        let of = |n, other: Option<u64>, sketches| HotBlock {
-            sketches,
+        let of = |n, other: Option<u64>, size| HotBlock {
+            sketches: size,
             example: sketch_id(n),
             other: other.map(sketch_id),
             document: None,
