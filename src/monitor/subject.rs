@@ -6,6 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::View;
+#[cfg(doc)]
+use dupflow_core::block::HotBlocks;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::Evidence;
 use dupflow_core::run::metrics::Metrics;
@@ -38,7 +40,7 @@ pub struct MonitoredRun {
     pub pipeline: Pipeline,
     /// The settings of the run, with secrets masked.
     pub config: Value,
-    /// Returns the number of hot blocks and the [largest](dupflow_core::block::HotBlocks::SHOWN) of them, largest first.
+    /// Returns the number of hot blocks and the [largest](HotBlocks::SHOWN) of them, largest first.
     pub hot_blocks: Box<dyn Fn() -> (usize, Vec<HotBlockInfo>) + Send + Sync>,
     /// The rows of the views, if the run keeps any; only in the process that writes the output.
     pub views: Option<Arc<ViewTables>>,

@@ -190,8 +190,9 @@ impl Destination for MarkedFile {
     }
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        let is_first = std::mem::take(&mut self.is_unmarked);
         if !self.lines.is_empty() {
-            if std::mem::take(&mut self.is_unmarked) {
+            if is_first {
                 self.write_mark(0, None)?;
             }
             self.file.write_all(&self.lines)?;
@@ -238,6 +239,20 @@ mod tests {
 
     fn read(folder: &tempfile::TempDir) -> String {
         std::fs::read_to_string(folder.path().join("out")).unwrap()
+    }
+
+    /// Regression: the first lines after commits without any took the mark of these away.
+    #[test]
+    fn a_commit_that_fails_leaves_the_mark_of_one_without_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = open(&folder);
+        file.take_over().unwrap();
+        file.commit(&mark(3)).unwrap();
+        file.write_all(b"one\n").unwrap();
+        let writable = std::mem::replace(&mut file.file, File::open(folder.path().join("out")).unwrap());
+        assert!(file.commit(&mark(4)).is_err());
+        drop((file, writable));
+        assert_eq!(open(&folder).take_over().unwrap(), Standing::At(Box::new(mark(3))));
     }
 
     #[test]

@@ -133,10 +133,10 @@ struct Examples {
 }
 
 impl Examples {
-    /// Renews the examples of the blocks that are shown if an epoch has closed since the last renewal: members
-    /// change, and a bulk load makes many blocks hot of which few are ever shown. `open` is the first open
-    /// epoch; `None` at the end of the input, when all workers have reported all changes of their blocks: all
-    /// are renewed, once.
+    /// Renews the examples of the blocks that are shown if an epoch has closed since the last renewal:
+    /// members change, and a bulk load makes many blocks hot of which few are ever shown. `open` is the first
+    /// open epoch; `None` at the end of the input, when all workers have reported all changes of their
+    /// blocks: all are renewed, once.
     fn renew(&mut self, open: Option<Epoch>, sketches: &mut Sketches, stages: &Stages) {
         let open = open.unwrap_or(Epoch::MAX);
         if open > self.renewed {

@@ -215,14 +215,14 @@ impl ResumableReplay {
     /// # Errors
     /// If it cannot be removed.
     pub(in crate::cli) fn end(&self, deployment: &Deployment) -> anyhow::Result<()> {
+        // Under another name first: a folder without its note is refused, as is an output without its mark.
+        let ended = self.folder.with_extension(format!("{}.ended", self.name));
+        let failed = || format!("--resume: the folder {:?} cannot be removed", self.folder);
+        fs::rename(&self.folder, &ended).with_context(failed)?;
         if let Some(path) = deployment.output().filter(|_| deployment.emit.is_of_changes()) {
             remove_mark(path)?;
         }
-        // Under another name first: a folder without its note is refused.
-        let ended = self.folder.with_extension(format!("{}.ended", self.name));
-        fs::rename(&self.folder, &ended)
-            .and_then(|()| fs::remove_dir_all(&ended))
-            .with_context(|| format!("--resume: the folder {:?} cannot be removed", self.folder))
+        fs::remove_dir_all(&ended).with_context(failed)
     }
 }
 
