@@ -108,13 +108,18 @@ fn features() -> Answers {
 fn schemes() -> Answers {
     let plan =
         |pipeline: &str, html: &str| Plan::load(pipeline, &[format!("text.html={html}")]).unwrap().scheme;
-    // `none` is how pages were treated before `text.html` existed.
-    let mut all: Vec<(String, Scheme)> =
-        BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), plan(name, "none"))).collect();
+    // `none` is how pages were treated before `text.html` existed. A fingerprint is no page.
+    let mut all: Vec<(String, Scheme)> = BUILT_IN
+        .iter()
+        .filter(|(name, _)| *name != "fingerprint")
+        .map(|(name, _)| ((*name).to_owned(), plan(name, "none")))
+        .collect();
+    all.push(("fingerprint".to_owned(), Plan::load("fingerprint", &[]).unwrap().scheme));
     all.push(("minhash, pages read".to_owned(), plan("minhash", "text")));
     let field = |name: &str, weight| Field { name: name.to_owned(), weight };
     let table = IdfTable::new(3, [(1, 3), (2, 1)]);
     let full = TextRules {
+        given: None,
         html: Html::None,
         shingle: Shingle::Chars(5),
         spaceless: Spaceless::Run,

@@ -26,9 +26,9 @@ TEXTS = [text_of(1), text_of(2), text_of(3), text_of(1, [(29, 1)]), text_of(4), 
 KEPT = [TEXTS[n] for n in (0, 1, 2, 4, 5)]
 
 
-def sections():
-    """The blocks of the page by heading."""
-    parts = re.split(r"^## (.*)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+def sections(page=PAGE):
+    """The blocks of a page by heading."""
+    parts = re.split(r"^## (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     found = {name: BLOCK.findall(text) for name, text in zip(parts[1::2], parts[2::2], strict=True)}
     return {name: blocks for name, blocks in found.items() if blocks}
 

@@ -99,7 +99,7 @@ fn time(
         words.clear();
         let ids = black_box(&texts[text]);
         let of_text = match kinds[sketch].measure() {
-            Measure::Jaccard | Measure::Containment => Features::set(ids),
+            Measure::Jaccard | Measure::Containment | Measure::Hamming => Features::set(ids),
             Measure::WeightedJaccard | Measure::Cosine => Features { ids, weights: &weights },
         };
         sketchers[sketch].sketch(of_text, &mut words);

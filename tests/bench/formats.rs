@@ -19,6 +19,7 @@ use std::path::Path;
 use dupflow::connectors::formats::InputLayout;
 use dupflow::connectors::inputs::{Input, for_each_event};
 use dupflow::connectors::intake::BadRecords;
+use dupflow::core::text::TextColumns;
 use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -86,7 +87,10 @@ fn tell(path: &Path, text: usize, limit: &str, alone: impl FnMut()) {
     let read = || {
         let inputs = Input::resolve([path], InputLayout::default()).unwrap();
         let (mut found, bad) = (0, BadRecords::default());
-        for_each_event(inputs, &[], &bad, |_, event| found += event.text.map_or(0, |own| own.len())).unwrap();
+        for_each_event(inputs, &TextColumns::default(), &bad, |_, event| {
+            found += event.text.map_or(0, |own| own.len());
+        })
+        .unwrap();
         assert!(found >= text && bad.counts().is_empty(), "{found} of {text}: {:?}", bad.counts());
     };
     let (ours, limit_speed) = (speed(text, read), speed(text, alone));

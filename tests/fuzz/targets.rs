@@ -77,7 +77,7 @@ fn record(bytes: &[u8]) {
     ];
     for called in names {
         let text = called.text.clone();
-        let mut parser = Parser::with_names(called, &["title".to_owned()], &FieldRules::default());
+        let mut parser = Parser::with_names(called, &vec!["title".to_owned()].into(), &FieldRules::default());
         let first = parser.parse(bytes).map(|record| format!("{record:?}"));
         let again = parser.parse(bytes).map(|record| format!("{record:?}"));
         assert_eq!(first, again, "what one line leaves behind must not show in the next");
@@ -103,7 +103,7 @@ fn read(name: &str, format: Option<FileFormat>, layout: InputLayout, bytes: &[u8
     let each = |position: Position, event: DocEvent<'_>| {
         events.push((position.offset, event.id.to_string(), event.text.map(Into::into)));
     };
-    match for_each_event(vec![input], &["title".to_owned()], &bad, each) {
+    match for_each_event(vec![input], &vec!["title".to_owned()].into(), &bad, each) {
         // A file of another format is rejected as a whole.
         Ok(()) | Err(SourceError::Inputs(_)) => {}
         Err(error) => panic!("bad records end nothing: {error}"),
@@ -154,7 +154,7 @@ fn value(bytes: &[u8]) {
             let bad = BadRecords::new(OnError::Count, None);
             let mut events = 0;
             let count = |_: Position, _: DocEvent<'_>| events += 1;
-            Decoder::new(&["title".to_owned()])
+            Decoder::new(&vec!["title".to_owned()].into())
                 .decode(&batch, &bad, &mut Vec::new(), count)
                 .expect("counted");
             assert_eq!(events + bad.counts().values().sum::<u64>(), 1);

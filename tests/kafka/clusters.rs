@@ -293,8 +293,8 @@ fn killed_runs_are_exact(broker: &Broker) {
 }
 
 fn texts(kafka: &Kafka, fields: &[&str]) -> Box<dyn Texts> {
-    let fields: Vec<_> = fields.iter().map(|&name| name.to_owned()).collect();
-    kafka.texts(&fields).unwrap()
+    let fields: Vec<String> = fields.iter().map(|&name| name.to_owned()).collect();
+    kafka.texts(&fields.into()).unwrap()
 }
 
 /// A text that is found whole at a position of a topic.

@@ -87,7 +87,7 @@ impl Reading {
     /// Takes batches until `enough` holds.
     pub(crate) fn until(&mut self, what: &str, enough: impl Fn(&Self) -> bool) {
         let end = Instant::now() + BOUND;
-        let mut decoder = Decoder::new(&self.fields);
+        let mut decoder = Decoder::new(&self.fields.clone().into());
         while !enough(self) {
             match self.queue.take(Epoch::MAX) {
                 Dequeued::Batch(epoch, batch) => {

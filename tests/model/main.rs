@@ -48,6 +48,7 @@ mod decisions;
 mod distance;
 mod fields;
 mod flow;
+mod given;
 mod history;
 mod items;
 mod keep;

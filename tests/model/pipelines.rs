@@ -252,9 +252,10 @@ fn every_sketch_with_every_blocking() {
     each_admitted(|plan| law(8, plan));
 }
 
-/// The names of the shipped pipelines, except that of a reference, whose law is in [`items`](crate::items).
+/// The names of the shipped pipelines of texts, except that of a reference, whose law is in
+/// [`items`](crate::items); that of fingerprints is in [`given`](crate::given).
 pub(crate) fn shipped() -> impl Iterator<Item = &'static str> {
-    BUILT_IN.iter().map(|(name, _)| *name).filter(|name| *name != "decontaminate")
+    BUILT_IN.iter().map(|(name, _)| *name).filter(|name| !["decontaminate", "fingerprint"].contains(name))
 }
 
 /// Small limits for a shipped pipeline: a cap, where it has blocks that may be hot.

@@ -251,7 +251,7 @@ impl Computed {
 impl Corpus {
     /// Groups of pipelines that are run together, with their thresholds.
     fn parts(&self, mode: Mode) -> Vec<(Vec<&'static str>, &'static [&'static str])> {
-        let is_studied = |name: &&str| !["contained", "decontaminate", "tour"].contains(name);
+        let is_studied = |name: &&str| !["contained", "decontaminate", "fingerprint", "tour"].contains(name);
         let built_in = || BUILT_IN.iter().map(|(name, _)| *name).filter(is_studied);
         let is_all = mode != Mode::Compare;
         match self.pipelines {

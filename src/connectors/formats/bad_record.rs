@@ -31,6 +31,9 @@ pub enum BadRecord {
     BadText,
     /// A further field of an upsert that is read with its text is not a string.
     BadField,
+    /// The features or the fingerprint that an upsert brings are not [of the form](dupflow_core::text::Given)
+    /// that the pipeline reads.
+    BadFeatures,
     /// The record is longer than [`MAX_RECORD_BYTES`].
     TooLong,
     /// An input ends early or is damaged; the records before count.
@@ -41,7 +44,7 @@ pub enum BadRecord {
 
 impl BadRecord {
     /// Every reason, in the order in which a record is checked.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Framed,
         Self::NotUtf8,
         Self::NotJson,
@@ -54,6 +57,7 @@ impl BadRecord {
         Self::MissingText,
         Self::BadText,
         Self::BadField,
+        Self::BadFeatures,
         Self::TooLong,
         Self::Truncated,
         Self::Unreadable,
@@ -74,6 +78,7 @@ impl BadRecord {
             Self::MissingText => "missing_text",
             Self::BadText => "bad_text",
             Self::BadField => "bad_field",
+            Self::BadFeatures => "bad_features",
             Self::TooLong => "too_long",
             Self::Truncated => "truncated",
             Self::Unreadable => "unreadable",
@@ -100,6 +105,9 @@ impl fmt::Display for BadRecord {
             Self::MissingText => "an upsert without a text",
             Self::BadText => "\"text\" is not a string",
             Self::BadField => "a field of \"text.fields\" is not a string",
+            Self::BadFeatures => {
+                "its text is not of the form that text.features = \"given\" reads: features or a fingerprint"
+            }
             Self::TooLong => "longer than 64 MiB",
             Self::Truncated => "the input ends early or is damaged here",
             Self::Unreadable => "cannot be read",

@@ -9,6 +9,7 @@ use crate::intake::{
 };
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocEvent, Position};
+use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Epoch, Offsets, SystemClock};
 
 /// What may wait in the queue.
@@ -24,7 +25,7 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// Calls `each` with every event of all inputs, in order of position, its text with the further `fields`.
+/// Calls `each` with every event of all inputs, in order of position, its text by these columns.
 /// Every other record is reported to `bad`.
 ///
 /// # Errors
@@ -32,11 +33,11 @@ impl Drop for Finish<'_> {
 /// written.
 pub fn for_each_event(
     inputs: Vec<Input>,
-    fields: &[String],
+    columns: &TextColumns,
     bad: &BadRecords,
     mut each: impl FnMut(Position, DocEvent<'_>),
 ) -> Result<(), SourceError> {
-    for_each_event_until(inputs, fields, &FieldRules::default(), bad, |position, event| {
+    for_each_event_until(inputs, columns, &FieldRules::default(), bad, |position, event| {
         each(position, event);
         ControlFlow::Continue(())
     })
@@ -49,17 +50,17 @@ pub fn for_each_event(
 /// As [`for_each_event`].
 pub fn for_each_event_until(
     inputs: Vec<Input>,
-    fields: &[String],
+    columns: &TextColumns,
     own: &FieldRules,
     bad: &BadRecords,
     mut each: impl FnMut(Position, DocEvent<'_>) -> ControlFlow<()>,
 ) -> Result<(), SourceError> {
-    let files = Box::new(Files::new(inputs, EpochRule::All, own.with_columns(fields.to_vec())));
+    let files = Box::new(Files::new(inputs, EpochRule::All, own.with_columns(columns.to_vec())));
     let queue = Queue::new(1, 1, ROOM, EpochLimits::default());
     let clock = SystemClock::start();
     let reading = std::thread::current();
     queue.register(Box::new(move || reading.unpark()));
-    let mut decoder = Decoder::with_own(fields, own);
+    let mut decoder = Decoder::with_own(columns, own);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let _finish = Finish(&queue);

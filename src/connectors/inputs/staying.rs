@@ -15,6 +15,7 @@ use crate::intake::{
 };
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::run::origins::Origins;
+use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Clock, Epoch, Offsets};
 
 /// Called with the last epoch after everything has been read. That epoch closes soon after, not before.
@@ -78,8 +79,8 @@ impl Source for Staying {
         self.source.origins()
     }
 
-    fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
-        self.source.texts(fields)
+    fn texts(&self, columns: &TextColumns) -> Option<Box<dyn Texts>> {
+        self.source.texts(columns)
     }
 
     fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn SourceReader>> {

@@ -12,29 +12,30 @@ use crate::formats::feed::LineReader;
 use crate::formats::{BadRecord, KeyedRecords, MAX_RECORD_BYTES, RecordPlace, ShapeReader, read_text};
 use dupflow_core::doc::fields::{FieldRules, RawValue};
 use dupflow_core::doc::{DocEvent, Letter, Position, without_separators};
+use dupflow_core::text::TextColumns;
 
 /// Decodes batches into events. Its buffers are reused.
 #[derive(Debug)]
 pub struct Decoder {
     lines: LineReader,
     file: Vec<u8>,
-    fields: Vec<String>,
+    columns: TextColumns,
     own: FieldRules,
     /// The shape of the last keyed records; a source has only one.
     shape: Option<ShapeReader>,
 }
 
 impl Decoder {
-    /// A decoder with empty buffers. It reads further fields of these names with the text of a line or of a
-    /// keyed record; a file has no fields.
-    pub fn new(fields: &[String]) -> Self {
-        Self::with_own(fields, &FieldRules::default())
+    /// A decoder with empty buffers. It reads these columns as the text of a line or of a keyed record; a
+    /// file has no further fields.
+    pub fn new(columns: &TextColumns) -> Self {
+        Self::with_own(columns, &FieldRules::default())
     }
 
     /// As [`Self::new`]; it also reads the fields of documents by these rules. A file has no columns.
-    pub fn with_own(fields: &[String], own: &FieldRules) -> Self {
-        let lines = LineReader::new(fields, own);
-        Self { lines, file: Vec::new(), fields: fields.to_vec(), own: own.clone(), shape: None }
+    pub fn with_own(columns: &TextColumns, own: &FieldRules) -> Self {
+        let lines = LineReader::new(columns, own);
+        Self { lines, file: Vec::new(), columns: columns.clone(), own: own.clone(), shape: None }
     }
 
     /// Calls `each` with every event of the batch, in order of position. Every other record is reported to
@@ -73,7 +74,17 @@ impl Decoder {
             }
             Payload::Records(records) => self.decode_records(records, &mut out)?,
             Payload::Events { events, first } => {
-                (*first..).zip(events.iter()).for_each(|(offset, event)| out.event(offset, event));
+                for (offset, event) in (*first..).zip(events.iter()) {
+                    match (self.columns.given, &event.text) {
+                        (Some(given), Some(text)) if !given.reads(text) => {
+                            let (reason, raw) = (BadRecord::BadFeatures, text.as_bytes());
+                            let letter = out.bad.letter(|| out.letter(offset, reason, None, Some(raw)));
+                            out.letters.extend(letter);
+                            out.report(reason, RecordPlace::Record(offset), None, raw)?;
+                        }
+                        _ => out.event(offset, event),
+                    }
+                }
             }
         }
         if documents > 0 {
@@ -114,9 +125,11 @@ impl Decoder {
                 }
             }
         };
+        let given = self.columns.given;
         let (reason, cause) = match read_text(&file.path, &mut self.file, digest) {
+            Ok(text) if given.is_some_and(|given| !given.reads(&text)) => (BadRecord::BadFeatures, None),
             Ok(text) => {
-                let has_fields = !self.fields.is_empty();
+                let has_fields = !self.columns.is_empty();
                 let text = if has_fields { without_separators(&text).into_owned().into() } else { text };
                 let id = file.id.clone();
                 let fields = self.own.read(&id, None, |_| RawValue::Absent);
@@ -136,7 +149,7 @@ impl Decoder {
 
     fn decode_records(&mut self, records: &KeyedRecords, out: &mut Decoded<'_>) -> Result<(), SourceError> {
         let shape = self.shape.take().filter(|shape| shape.reads(records.shape()));
-        let new = || ShapeReader::new(records.shape(), &self.fields, &self.own);
+        let new = || ShapeReader::new(records.shape(), &self.columns, &self.own);
         let shape = self.shape.insert(shape.unwrap_or_else(new));
         for (place, record) in records.iter().enumerate() {
             match shape.read(&record, &records.headers(place)) {
@@ -235,7 +248,9 @@ mod tests {
                 assert_eq!(at.partition, 3);
                 events.push((at.offset, event.id.to_string(), event.ts, event.text.map(Into::into)));
             };
-            Decoder::new(fields).decode(&batch, &bad, &mut Vec::new(), each).unwrap();
+            Decoder::new(&TextColumns { further: fields.to_vec(), given: None })
+                .decode(&batch, &bad, &mut Vec::new(), each)
+                .unwrap();
             std::mem::take(&mut events)
         };
         let event = |at, id: &str, ts, text: Option<&str>| (at, id.to_owned(), ts, text.map(str::to_owned));
@@ -264,6 +279,8 @@ mod tests {
             seen: None,
         };
         let none = |_: Position, event: DocEvent<'_>| panic!("{event:?}");
-        Decoder::new(&[]).decode(&batch, &BadRecords::default(), &mut Vec::new(), none).unwrap();
+        Decoder::new(&TextColumns::default())
+            .decode(&batch, &BadRecords::default(), &mut Vec::new(), none)
+            .unwrap();
     }
 }

@@ -15,6 +15,7 @@ use super::texts::Texts;
 use crate::formats::InputProgress;
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::run::origins::Origins;
+use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Clock, Offsets};
 
 /// Publishes how far the output covers a source: all records before these offsets (exclusive).
@@ -109,9 +110,9 @@ pub trait Source: Send + fmt::Debug {
         None
     }
 
-    /// Reads the texts of documents back, with further fields of these names, while the readers continue;
+    /// Reads the texts of documents back, by these columns, while the readers continue;
     /// `None` where texts cannot be read back. Call it before [`Self::readers`].
-    fn texts(&self, _fields: &[String]) -> Option<Box<dyn Texts>> {
+    fn texts(&self, _columns: &TextColumns) -> Option<Box<dyn Texts>> {
         None
     }
 

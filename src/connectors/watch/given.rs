@@ -17,6 +17,7 @@ use crate::intake::{
     SourceError, SourceReader,
 };
 use dupflow_core::doc::DocId;
+use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Clock, LiveFrom, Offsets, SystemClock};
 
 /// Opens an input of the list; called for each reading.
@@ -26,8 +27,8 @@ pub type OpenGiven = Box<dyn Fn() -> Result<Box<dyn Source>, String> + Send + Sy
 pub struct GivenList {
     /// Opens each input.
     inputs: Vec<OpenGiven>,
-    /// Names of further fields that are read with a text.
-    fields: Vec<String>,
+    /// The columns of a text.
+    columns: TextColumns,
     /// The time between two readings.
     pub every: Duration,
     /// What was wrong with the last reading.
@@ -47,9 +48,9 @@ pub struct GivenWatches {
 const ROOM: QueueRoom = QueueRoom { bytes: 1 << 20, batches: 64 };
 
 impl GivenList {
-    /// Inputs that are opened so, and read with these further fields, at this interval.
-    pub fn new(inputs: Vec<OpenGiven>, fields: Vec<String>, every: Duration) -> Self {
-        Self { inputs, fields, every, trouble: Mutex::default() }
+    /// Inputs that are opened so, and read by these columns, at this interval.
+    pub fn new(inputs: Vec<OpenGiven>, columns: TextColumns, every: Duration) -> Self {
+        Self { inputs, columns, every, trouble: Mutex::default() }
     }
 
     /// Whether there is no input.
@@ -64,7 +65,7 @@ impl GivenList {
     pub fn read(&self) -> Result<GivenWatches, String> {
         let mut all = GivenWatches::default();
         for open in &self.inputs {
-            read_whole(open()?, &self.fields, &mut all)?;
+            read_whole(open()?, &self.columns, &mut all)?;
         }
         Ok(all)
     }
@@ -117,7 +118,11 @@ impl ReaderSignals {
 }
 
 /// Reads a source to its end, or to where it ended when reading began.
-fn read_whole(mut source: Box<dyn Source>, fields: &[String], all: &mut GivenWatches) -> Result<(), String> {
+fn read_whole(
+    mut source: Box<dyn Source>,
+    columns: &TextColumns,
+    all: &mut GivenWatches,
+) -> Result<(), String> {
     let error = |error: SourceError| error.to_string();
     let info = source.inspect().map_err(error)?;
     let begin = source.begin(None).map_err(error)?;
@@ -141,7 +146,7 @@ fn read_whole(mut source: Box<dyn Source>, fields: &[String], all: &mut GivenWat
     let reading =
         ReadingList { queue: Arc::new(queue), signals, bad: Arc::new(BadRecords::tallied()), is_endless };
     readers.into_iter().try_for_each(|reader| reading.start(reader))?;
-    reading.take_all(&mut Decoder::new(fields), &mut all.watches)?;
+    reading.take_all(&mut Decoder::new(columns), &mut all.watches)?;
     let tallies = reading.bad.tallies();
     tallies.values().for_each(|tally| all.tally += tally);
     tallies.iter().find_map(|(name, tally)| tally.holds_no("watch", name)).map_or(Ok(()), Err)
@@ -217,7 +222,8 @@ mod tests {
 
     #[test]
     fn an_outcome_is_logged_once() {
-        let list = GivenList::new(vec![Box::new(|| Err("gone".to_owned()))], Vec::new(), Duration::MAX);
+        let list =
+            GivenList::new(vec![Box::new(|| Err("gone".to_owned()))], TextColumns::default(), Duration::MAX);
         let gone = list.read();
         assert_eq!(gone, Err("gone".to_owned()));
         let bad = |bad| {

@@ -37,6 +37,7 @@ pub fn weighted_pairs(
         Measure::WeightedJaccard => (f64::min, total, weighted_jaccard_of),
         Measure::Cosine => (|x, y| x * y, squares, cosine_of),
         Measure::Containment => (|_, _| 1.0, |of| of.ids.len() as f64, |common, x, y| common / x.min(y)),
+        Measure::Hamming => (|_, _| 1.0, |of| of.ids.len() as f64, |common, x, y| common / x.max(y)),
     };
     assert!(floor > 0.0 && floor <= 1.0, "the floor {floor} is not in (0, 1]");
     let mut holders: HashMap<u64, Vec<(usize, f64)>, BuildIdentityHasher> = HashMap::default();

@@ -56,6 +56,8 @@ pub enum SketchKind {
     /// Signs of weighted votes (Charikar 2002), for cosine similarity.
     #[serde(rename = "simhash")]
     SimHash,
+    /// The bits that a record [brings](crate::text::Given), compared by Hamming distance.
+    Fingerprint,
     /// The hash values below a fixed limit (Broder 1997), for containment. Their number grows with the text.
     Scaled {
         /// One of so many values is kept, at least 1.
@@ -102,8 +104,8 @@ impl SketchKind {
     /// Properties of all sketches of this kind. Only this function and
     /// [`SketchParams::sketcher`](super::SketchParams::sketcher) match on the kind.
     pub(super) fn properties(self) -> KindProperties {
-        use Measure::{Containment, Cosine, Jaccard, WeightedJaccard};
-        use SketchLayout::{Angles, Bins, Kept, Parities, Planes, Runs, Values};
+        use Measure::{Containment, Cosine, Hamming, Jaccard, WeightedJaccard};
+        use SketchLayout::{Angles, Bins, Given, Kept, Parities, Planes, Runs, Values};
         let alpha: VarianceLaw = VarianceLaw::Times(variance::alpha);
         let (name, measure, layout, is_concentrated, spread) = match self {
             Self::Fss => ("fss", Jaccard, Planes, true, alpha),
@@ -144,6 +146,8 @@ impl SketchKind {
             Self::Rejection { .. } => ("rejection", WeightedJaccard, Planes, true, VarianceLaw::Independent),
             // The law holds for many features of similar weight.
             Self::SimHash => ("simhash", Cosine, Angles, false, VarianceLaw::Independent),
+            // Nothing is estimated.
+            Self::Fingerprint => ("fingerprint", Hamming, Given, false, VarianceLaw::Independent),
             // The size of the sample is not a function of the parameters.
             Self::Scaled { .. } => ("scaled", Containment, Kept, false, VarianceLaw::Unknown),
         };
@@ -173,6 +177,8 @@ pub(super) enum SketchLayout {
     Runs(usize),
     /// A plane of signs.
     Angles,
+    /// A plane of given bits.
+    Given,
     /// A plane of parities; no band can be cut from it.
     Parities,
     /// Values without fixed places.

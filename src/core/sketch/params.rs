@@ -10,7 +10,7 @@ use super::sampler::{Sampler, Sketcher};
 use super::sets::bottom_k::{BottomK, BottomKEstimator};
 use super::sets::oph::{Oph, OphOriginal, OphOriginalEstimator};
 use super::sets::scaled::{Scaled, ScaledEstimator};
-use super::sets::{Fss, MinHash, MinMax, Odd, SectionBase, Sectional, SuperMinHash};
+use super::sets::{Fingerprint, Fss, MinHash, MinMax, Odd, SectionBase, Sectional, SuperMinHash};
 use super::theory::agreement::{Agreement, Shape};
 use super::theory::fractional::{TwoWidths, WidthGroup};
 use super::theory::{Estimator, PlaceEstimator, variance};
@@ -22,9 +22,11 @@ use crate::description::Description;
 pub struct SketchParams {
     /// The kind of sketch.
     pub kind: SketchKind,
-    /// K, components, 16 to 32768 inclusive. For simhash f, bits: 32, 64 or 128. Ignored by scaled.
+    /// K, components, 16 to 32768 inclusive. For simhash f, bits: 32, 64 or 128; for
+    /// fingerprints 64, 128, 192 or 256. Ignored by scaled.
     pub size: usize,
-    /// b, stored bits of a component: 1, 2, 4, 8, 16, 32 or 64. For simhash 1. Ignored by bottom-k, scaled.
+    /// b, stored bits of a component: 1, 2, 4, 8, 16, 32 or 64. For simhash and
+    /// fingerprints 1. Ignored by bottom-k, scaled.
     pub bits: usize,
     /// The number of first components that have 2b bits; below K and a multiple of 64; 0 for most sketches.
     pub wide: usize,
@@ -87,6 +89,7 @@ impl SketchParams {
                 agreement: Agreement::Run { bits: self.bits, length },
             }),
             SketchLayout::Angles => Some(Shape { size: self.size, bits: 1, agreement: Agreement::Angle }),
+            SketchLayout::Given => Some(Shape { size: self.size, bits: 1, agreement: Agreement::Bit }),
         }
     }
 
@@ -105,7 +108,7 @@ impl SketchParams {
             SketchLayout::Parities => (self.size * self.bits).div_ceil(64),
             SketchLayout::Bins => (self.bits + 1) * self.size.div_ceil(64),
             SketchLayout::Planes if self.wide > 0 => self.cuts().iter().map(Cut::words).sum(),
-            SketchLayout::Planes | SketchLayout::Runs(_) | SketchLayout::Angles => {
+            SketchLayout::Planes | SketchLayout::Runs(_) | SketchLayout::Angles | SketchLayout::Given => {
                 self.planes().map_or(0, |all| all.words())
             }
         }
@@ -170,6 +173,7 @@ impl SketchParams {
             SketchKind::Odd => return Box::new(Odd::new(size, bits, seed)),
             SketchKind::OphOriginal => return Box::new(OphOriginal::new(size, bits, seed)),
             SketchKind::SimHash => return Box::new(SimHash::new(size, seed)),
+            SketchKind::Fingerprint => return Box::new(Fingerprint { size }),
             SketchKind::Scaled { scale, least } => return Box::new(Scaled::new(scale, least, seed)),
             SketchKind::Dart => Box::new(Dart::new(size, seed)),
             SketchKind::Icws => Box::new(Icws::new(size, seed)),

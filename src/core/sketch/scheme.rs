@@ -113,9 +113,9 @@ impl Scheme {
     }
 
     /// The standard error of a pair's similarity, given its evidence. 0 if the similarity is exact: for
-    /// copies, and where features are compared.
+    /// copies, for fingerprints, and where features are compared.
     pub fn standard_error(&self, similarity: Similarity, evidence: Evidence) -> f64 {
-        if self.exact || evidence.look == 0 {
+        if self.exact || evidence.look == 0 || self.measure() == Measure::Hamming {
             return 0.0;
         }
         if self.sketch.scaled().is_some() {

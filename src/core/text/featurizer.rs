@@ -1,5 +1,6 @@
 //! The fast path from texts to features.
 
+use super::given::{Given, fingerprint, places};
 use super::pages::PageReader;
 use super::rules::{Shingle, TextRules};
 use super::shingle::{self, LongRoll, Roll, ShortRoll, WeightedRoll};
@@ -11,6 +12,7 @@ use super::tokens::tokenize::{Lowered, SLACK, hash_at};
 use super::tokens::unicode::WORD;
 use super::weights::TermsRef;
 use super::weights::terms::TermCounter;
+use crate::hash;
 
 /// Turns texts into features by fixed rules; reuses its buffers.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub struct Featurizer {
     parts: WeightedRoll,
     /// Features of the last text, or of the last part of a text with fields.
     features: Vec<u64>,
+    /// Their weights, if the record brings them.
+    weights: Vec<u32>,
     /// Features of all parts of the last text, if the rules have fields.
     together: Vec<u64>,
     counter: TermCounter,
@@ -54,6 +58,7 @@ impl Featurizer {
             joined: Vec::new(),
             parts: WeightedRoll::new(size),
             features: Vec::new(),
+            weights: Vec::new(),
             together: Vec::new(),
             counter: TermCounter::default(),
             weight: 0,
@@ -86,6 +91,9 @@ impl Featurizer {
     /// The number of tokens of a text and its fields, stop words removed.
     pub fn tokens(&mut self, text: &str) -> usize {
         let mut count = 0;
+        if let Some(given) = self.rules.given {
+            return given.features(text).len();
+        }
         for part in self.rules.parts(text) {
             let read = self.reader.read(part);
             self.lowered.fill(normalized(read, self.rules.normalize, &mut self.normalized));
@@ -100,13 +108,21 @@ impl Featurizer {
         self.counter.clear();
         for (place, part) in self.rules.parts(text).enumerate() {
             let first = self.fill(part);
-            self.counter.add(&self.features[first..], self.rules.times(place));
+            match self.rules.given {
+                Some(Given::Features { weighted: true }) => {
+                    self.counter.add_weighted(&self.features, &self.weights);
+                }
+                _ => self.counter.add(&self.features[first..], self.rules.times(place)),
+            }
         }
         self.counter.terms()
     }
 
     /// Writes the features of a part to `self.features`; returns the index of the first one.
     fn fill(&mut self, text: &str) -> usize {
+        if let Some(given) = self.rules.given {
+            return self.given(given, text);
+        }
         let text = self.reader.read(text);
         self.lowered.fill(normalized(text, self.rules.normalize, &mut self.normalized));
         self.features.clear();
@@ -118,6 +134,25 @@ impl Featurizer {
             Shingle::Words(size) => self.words(size, LongRoll::new(size)),
             Shingle::Chars(size) => self.chars(size),
         }
+    }
+
+    /// A fingerprint has the features 2i and 2i + 1 for the bit i, unset and set.
+    fn given(&mut self, given: Given, text: &str) -> usize {
+        self.features.clear();
+        if let Given::Fingerprint(bits) = given {
+            let words = fingerprint(text, bits).unwrap_or_default();
+            self.features
+                .extend(places(&words, bits).map(|(place, is_set)| 2 * place as u64 + u64::from(is_set)));
+            return 0;
+        }
+        let found = given.features(text);
+        let (Shingle::Words(size) | Shingle::Chars(size)) = self.rules.shingle;
+        let mut roll = LongRoll::new(size);
+        self.features.extend(found.iter().map(|feature| roll.next(hash::token(feature.name.as_bytes()))));
+        self.weights.clear();
+        self.weights.extend(found.iter().map(|feature| feature.weight));
+        self.weight += found.len() * WORD;
+        size.min(found.len()).saturating_sub(1)
     }
 
     fn words(&mut self, size: usize, mut roll: impl Roll) -> usize {

@@ -9,6 +9,7 @@
 //! | [`weighted_jaccard`] | `J_w = Σ min(x_i, y_i) / Σ max(x_i, y_i)` | depends on the scale of each side |
 //! | [`cosine`] | `Σ x_i y_i / (\|x\| \|y\|)` | scale-invariant |
 //! | [`containment`] | `C = \|A ∩ B\| / \|A\|` | not symmetric |
+//! | [`hamming`] | `\|A ∩ B\| / max(\|A\|, \|B\|)` | of fingerprints: the share of equal bits |
 //! | [`probability_jaccard`] | `J_P = Σ_{i in both} 1 / Σ_j max(x_j / x_i, y_j / y_i)` | scale-invariant |
 //!
 //! Invariants: all measures except containment are symmetric, and equal lists have 1, exactly except for J_P,
@@ -35,6 +36,8 @@ pub enum Measure {
     Cosine,
     /// The greater one of the [`containment`]s of two texts in each other: `|A ∩ B| / min(|A|, |B|)`.
     Containment,
+    /// [`hamming`].
+    Hamming,
 }
 
 impl Measure {
@@ -45,6 +48,7 @@ impl Measure {
             Self::WeightedJaccard => "weighted-jaccard",
             Self::Cosine => "cosine",
             Self::Containment => "containment",
+            Self::Hamming => "hamming",
         }
     }
 
@@ -55,13 +59,14 @@ impl Measure {
             Self::WeightedJaccard => weighted_jaccard(x, y),
             Self::Cosine => cosine(x, y),
             Self::Containment => containment(x, y).max(containment(y, x)),
+            Self::Hamming => hamming(x, y),
         }
     }
 
     /// Whether the similarity depends on the weights of features.
     pub fn is_weighted(self) -> bool {
         match self {
-            Self::Jaccard | Self::Containment => false,
+            Self::Jaccard | Self::Containment | Self::Hamming => false,
             Self::WeightedJaccard | Self::Cosine => true,
         }
     }
@@ -102,6 +107,11 @@ pub fn cosine_of(product: f64, x: f64, y: f64) -> f64 {
 /// the second has none either, else 0.
 pub fn containment(x: Features<'_>, y: Features<'_>) -> f64 {
     share(common(x, y) as f64, x.ids.len() as f64) * agree_in_emptiness(x, y)
+}
+
+/// `|A ∩ B| / max(|A|, |B|)`: the share of equal bits of two fingerprints, whose features are their bits.
+pub fn hamming(x: Features<'_>, y: Features<'_>) -> f64 {
+    share(common(x, y) as f64, x.ids.len().max(y.ids.len()) as f64)
 }
 
 /// `Σ_{i in both} 1 / Σ_j max(x_j / x_i, y_j / y_i)`, up to rounding.

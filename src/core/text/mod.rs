@@ -35,10 +35,12 @@
 //!
 //! Features of a set may repeat; its sketches ignore repeats. Weighted features are distinct:
 //! [`Featurizer::terms`] counts them, and a [`Weigher`] computes their weights by the rules of [`Weights`].
-//! Further [fields](Field) of a document are shingled separately.
+//! Further [fields](Field) of a document are shingled separately. Where a record [brings](Given) its own
+//! features, these are the tokens, and steps 1 to 4 are left out.
 
 mod featurizer;
 mod fields;
+mod given;
 mod idf_file;
 pub mod measures;
 mod pages;
@@ -53,10 +55,11 @@ mod weights;
 
 pub use featurizer::Featurizer;
 pub use fields::Field;
+pub use given::Given;
 pub use idf_file::IdfError;
 pub use pages::readable;
 pub use passages::{Passages, TextPiece, common_passages};
 pub use plain::{shingles, tokens};
-pub use rules::{Html, Shingle, TextRules};
+pub use rules::{Html, Shingle, TextColumns, TextRules};
 pub use tokens::{Language, Marks, Normalize, Spaceless, Stem};
 pub use weights::{Features, Growth, Idf, IdfForm, IdfTable, Terms, TermsRef, Weigher, Weights};

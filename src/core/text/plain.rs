@@ -15,7 +15,10 @@ use super::tokens::unicode::{Class, WORD, class, weight};
 /// # Panics
 /// If the rules ask for articles and the crate is built without the feature `article`.
 pub fn tokens(text: &str, rules: &TextRules) -> Vec<String> {
-    of_readable(&readable(text, rules), rules)
+    match rules.given {
+        Some(given) => given.features(text).into_iter().map(|feature| feature.name.into_owned()).collect(),
+        None => of_readable(&readable(text, rules), rules),
+    }
 }
 
 fn of_readable(text: &str, rules: &TextRules) -> Vec<String> {
@@ -62,17 +65,19 @@ pub(super) fn spans(text: &str, rules: &TextRules) -> Vec<Range<usize>> {
 /// # Panics
 /// If the rules ask for articles and the crate is built without the feature `article`.
 pub fn shingles(text: &str, rules: &TextRules) -> Vec<String> {
-    rules.parts(&readable(text, rules)).flat_map(|part| of_part(part, rules)).collect()
+    if rules.given.is_some() {
+        return of_tokens(&tokens(text, rules), rules);
+    }
+    rules.parts(&readable(text, rules)).flat_map(|part| of_tokens(&of_readable(part, rules), rules)).collect()
 }
 
-fn of_part(text: &str, rules: &TextRules) -> Vec<String> {
-    let tokens = of_readable(text, rules);
+fn of_tokens(tokens: &[String], rules: &TextRules) -> Vec<String> {
     if tokens.is_empty() {
         return Vec::new();
     }
     match rules.shingle {
         Shingle::Words(size) => {
-            windows(&tokens, size, rules.spaceless).map(|window| window.join(" ")).collect()
+            windows(tokens, size, rules.spaceless).map(|window| window.join(" ")).collect()
         }
         Shingle::Chars(size) => {
             let chars: Vec<char> = tokens.join(" ").chars().collect();

@@ -1,8 +1,11 @@
 //! The rules by which a text becomes features.
 
+use std::ops::Deref;
+
 use serde::{Deserialize, Serialize};
 
 use super::fields::Field;
+use super::given::Given;
 use super::tokens::{Marks, Normalize, Spaceless, Stem};
 use super::weights::Weights;
 use crate::description::{Description, FieldValue};
@@ -43,6 +46,30 @@ impl Html {
     }
 }
 
+/// The columns of a record that are its text; derefs to the names of the further fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextColumns {
+    /// The further fields, in the order in which they follow the text.
+    pub further: Vec<String>,
+    /// What the text is, unless it is a text.
+    pub given: Option<Given>,
+}
+
+/// A text with these further fields.
+impl From<Vec<String>> for TextColumns {
+    fn from(further: Vec<String>) -> Self {
+        Self { further, given: None }
+    }
+}
+
+impl Deref for TextColumns {
+    type Target = [String];
+
+    fn deref(&self) -> &[String] {
+        &self.further
+    }
+}
+
 /// How a text becomes features. Part of the scheme: texts under different rules are never compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TextRules {
@@ -59,6 +86,9 @@ pub struct TextRules {
     /// Stemming of the other tokens; must be [`Stem::None`] with shingles of characters.
     #[serde(skip_serializing_if = "is_none")]
     pub stem: Stem,
+    /// What a record brings in place of a text; no rule but that of shingles and weights applies to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given: Option<Given>,
     /// Which text of a page is read, before all other steps.
     #[serde(skip_serializing_if = "is_as_it_stands")]
     pub html: Html,
@@ -87,6 +117,7 @@ fn is_unit(weights: &Weights) -> bool {
 impl Default for TextRules {
     fn default() -> Self {
         Self {
+            given: None,
             html: Html::default(),
             shingle: Shingle::Words(3),
             spaceless: Spaceless::Part,
@@ -129,6 +160,11 @@ impl TextRules {
                 .with("text.html", self.html.name())
                 .with("text.html.article", crate::html::ARTICLE_VERSION),
         };
+        // A fingerprint is described by its sketch.
+        let described = match self.given {
+            None => described,
+            Some(_) => described.with("text.features", "given"),
+        };
         let weight =
             |all: Description, field: &Field| all.with(format!("text.fields.{}", field.name), field.weight);
         self.fields.iter().fold(described, weight)
@@ -137,6 +173,11 @@ impl TextRules {
     /// The names of the further fields, in the order in which they follow the text.
     pub fn field_names(&self) -> Vec<String> {
         self.fields.iter().map(|field| field.name.clone()).collect()
+    }
+
+    /// What readers have to know to read the text of a record.
+    pub fn columns(&self) -> TextColumns {
+        TextColumns { further: self.field_names(), given: self.given }
     }
 
     /// Splits a text into its own part and its fields. If the rules have no fields, the text is not searched

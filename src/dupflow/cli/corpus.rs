@@ -35,7 +35,7 @@ pub(super) fn read(
     mut each: impl FnMut(Position, &DocEvent<'_>),
 ) -> anyhow::Result<LiveDocuments> {
     let mut alive = LiveDocuments::new();
-    let (fields, bad) = (plan.scheme.text.field_names(), BadRecords::new(OnError::Count, None));
+    let (fields, bad) = (plan.scheme.text.columns(), BadRecords::new(OnError::Count, None));
     for_each_event_until(inputs, &fields, own, &bad, |position, event| {
         each(position, &event);
         match event.text {

@@ -211,6 +211,7 @@ pub(super) fn named(measure: Measure) -> &'static str {
         Measure::Jaccard => "Jaccard",
         Measure::WeightedJaccard => "weighted Jaccard",
         Measure::Cosine => "cosine",
+        Measure::Hamming => "Hamming",
         Measure::Containment => "containment",
     }
 }

@@ -92,11 +92,11 @@ impl fmt::Display for OwnMeasure {
 /// If an input cannot be read.
 pub fn texts(inputs: Vec<Input>, rules: &TextRules) -> Result<BTreeMap<DocId, String>, EvaluateError> {
     let mut alive = BTreeMap::new();
-    for_each_event(inputs, &rules.field_names(), &BadRecords::new(OnError::Count, None), |_, event| {
-        match event.text {
-            Some(text) => drop(alive.insert(event.id, text.into_owned())),
-            None => drop(alive.remove(&event.id)),
-        }
+    for_each_event(inputs, &rules.columns(), &BadRecords::new(OnError::Count, None), |_, event| match event
+        .text
+    {
+        Some(text) => drop(alive.insert(event.id, text.into_owned())),
+        None => drop(alive.remove(&event.id)),
     })?;
     Ok(alive)
 }

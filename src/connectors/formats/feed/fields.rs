@@ -53,7 +53,7 @@ impl Further {
             FieldValue::Number(number) => FurtherKind::Number(*number),
             FieldValue::Flag(flag) => FurtherKind::Flag(*flag),
             FieldValue::Null => FurtherKind::Null,
-            FieldValue::Other => FurtherKind::Other,
+            FieldValue::List(_) | FieldValue::Other => FurtherKind::Other,
         };
     }
 
@@ -161,6 +161,8 @@ pub(super) enum FieldValue<'de> {
     Str(&'de str),
     /// A string with escapes; the buffer has its content.
     Buffered,
+    /// An array, as it is written, where a record brings features.
+    List(&'de str),
     Whole(i128),
     Number(f64),
     Flag(bool),
@@ -177,7 +179,9 @@ impl<'de> FieldValue<'de> {
         match self {
             Self::Str(s) => Some(s),
             Self::Buffered => Some(buffer),
-            Self::Whole(_) | Self::Number(_) | Self::Flag(_) | Self::Null | Self::Other => None,
+            Self::List(_) | Self::Whole(_) | Self::Number(_) | Self::Flag(_) | Self::Null | Self::Other => {
+                None
+            }
         }
     }
 

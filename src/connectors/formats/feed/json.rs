@@ -3,19 +3,28 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::super::bad_record::BadRecord;
 use super::fields::{FieldKind, FieldNames, FieldValue, Further, ParsedFields, operation};
 use crate::instant;
 
-/// Buffers for strings with escapes.
+/// Buffers for strings with escapes, and how the text is read.
 #[derive(Debug, Default)]
 pub(super) struct JsonBuffers {
     /// The text, if it is [`FieldValue::Buffered`].
     pub(super) text: String,
     /// Any other string.
     short: String,
+    /// Whether the text may be an array.
+    takes_lists: bool,
+}
+
+impl JsonBuffers {
+    pub(super) fn new(takes_lists: bool) -> Self {
+        Self { takes_lists, ..Self::default() }
+    }
 }
 
 /// The known fields of a line.
@@ -162,6 +171,16 @@ impl<'de> Visitor<'de> for ObjectSeed<'_> {
                             let date = other.as_str(&self.buffers.short).and_then(instant::of_text);
                             date.ok_or(BadRecord::BadTs)
                         }
+                    });
+                }
+                FieldKind::Text if self.buffers.takes_lists => {
+                    let raw = map.next_value::<&RawValue>()?.get();
+                    found.text = Some(if raw.starts_with('[') {
+                        FieldValue::List(raw)
+                    } else {
+                        let mut value = serde_json::Deserializer::from_str(raw);
+                        let text = AnyValue(&mut self.buffers.text).deserialize(&mut value);
+                        text.map_err(A::Error::custom)?
                     });
                 }
                 FieldKind::Text => found.text = Some(map.next_value_seed(AnyValue(&mut self.buffers.text))?),

@@ -8,11 +8,12 @@ use super::line_rules::LineRules;
 use super::record::Parser;
 use dupflow_core::doc::DocEvent;
 use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::text::TextColumns;
 
 /// Parses lines by the rules of their input. Its buffers are reused.
 #[derive(Debug)]
 pub(crate) struct LineReader {
-    fields: Vec<String>,
+    columns: TextColumns,
     own: FieldRules,
     rules: Arc<LineRules>,
     parser: Parser,
@@ -23,13 +24,13 @@ pub(crate) struct LineReader {
 }
 
 impl LineReader {
-    /// A parser with further fields of these names, and fields of documents by these rules.
-    pub(crate) fn new(fields: &[String], own: &FieldRules) -> Self {
+    /// A parser with these columns of the text, and fields of documents by these rules.
+    pub(crate) fn new(columns: &TextColumns, own: &FieldRules) -> Self {
         let rules = Arc::<LineRules>::default();
         Self {
-            fields: fields.to_vec(),
+            columns: columns.clone(),
             own: own.clone(),
-            parser: Parser::with_names(rules.names.clone(), fields, own),
+            parser: Parser::with_names(rules.names.clone(), columns, own),
             rules,
             shape: None,
             id: String::new(),
@@ -42,10 +43,10 @@ impl LineReader {
             return;
         }
         if self.rules.names != rules.names {
-            self.parser = Parser::with_names(rules.names.clone(), &self.fields, &self.own);
+            self.parser = Parser::with_names(rules.names.clone(), &self.columns, &self.own);
         }
         if self.rules.shape != rules.shape {
-            self.shape = rules.shape.as_ref().map(|shape| ShapeReader::new(shape, &self.fields, &self.own));
+            self.shape = rules.shape.as_ref().map(|shape| ShapeReader::new(shape, &self.columns, &self.own));
         }
         self.rules = Arc::clone(rules);
     }

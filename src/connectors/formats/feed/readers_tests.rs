@@ -26,7 +26,8 @@ struct BothParsers([Parser; 2]);
 impl BothParsers {
     fn new(fields: &[&str]) -> Self {
         let names: Vec<String> = fields.iter().map(|&name| name.to_owned()).collect();
-        Self([Parser::with_fields(&names), Parser::with_fields(&names)])
+        let columns = names.into();
+        Self([Parser::with_columns(&columns), Parser::with_columns(&columns)])
     }
 
     fn agree(&mut self, line: &[u8]) {

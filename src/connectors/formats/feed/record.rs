@@ -16,6 +16,7 @@ use crate::canonical_url::canonical_id;
 use crate::instant;
 use dupflow_core::doc::fields::{EventFields, FieldRules, RawValue};
 use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
+use dupflow_core::text::{Given, TextColumns};
 use dupflow_core::time::UnixTime;
 
 /// One event of a feed.
@@ -39,6 +40,8 @@ pub struct Parser {
     further: Vec<Further>,
     /// Number of fields that are read with the text.
     in_text: usize,
+    /// What the text is, unless it is a text.
+    given: Option<Given>,
     rules: FieldRules,
     /// By column of the rules.
     places: Vec<ColumnPlace>,
@@ -60,16 +63,16 @@ impl Parser {
         Self::default()
     }
 
-    /// A parser with further fields of these names. The names are distinct, and none is the name of a known
+    /// A parser with these columns of the text. Their names are distinct, and none is the name of a known
     /// field.
-    pub fn with_fields(names: &[String]) -> Self {
-        Self::with_names(FieldNames::default(), names, &FieldRules::default())
+    pub fn with_columns(columns: &TextColumns) -> Self {
+        Self::with_names(FieldNames::default(), columns, &FieldRules::default())
     }
 
-    /// A parser for records with these field names; the further fields as in [`Self::with_fields`], and the
-    /// fields of documents by these rules.
-    pub fn with_names(names: FieldNames, fields: &[String], rules: &FieldRules) -> Self {
-        let mut further: Vec<String> = fields.to_vec();
+    /// A parser for records with these field names; the columns as in [`Self::with_columns`], and the fields
+    /// of documents by these rules.
+    pub fn with_names(names: FieldNames, columns: &TextColumns, rules: &FieldRules) -> Self {
+        let mut further = columns.further.clone();
         let mut place = |column: &String| match column {
             _ if *column == names.id && !names.no_ids => ColumnPlace::Id,
             _ if *column == names.ts => ColumnPlace::Ts,
@@ -81,7 +84,9 @@ impl Parser {
         Self {
             places: rules.columns().iter().map(&mut place).collect(),
             further: further.iter().map(|name| Further::new(name)).collect(),
-            in_text: fields.len(),
+            in_text: columns.len(),
+            given: columns.given,
+            json: json::JsonBuffers::new(columns.given.is_some()),
             rules: rules.clone(),
             names,
             ..Self::default()
@@ -119,8 +124,14 @@ impl Parser {
         if self.names.canonical_url {
             found.id = found.id.map(|id| id.and_then(|id| canonical_id(id.as_bytes())));
         }
-        let Self { further, in_text, rules, places, joined, .. } = self;
+        let Self { further, in_text, given, rules, places, joined, .. } = self;
+        let given = *given;
         let mut record = Self::examine(found, other, &self.json.text, &further[..*in_text], joined)?;
+        if let (Some(given), Some(text)) = (given, &record.event.text)
+            && !given.reads(text)
+        {
+            return Err(BadRecord::BadFeatures);
+        }
         if record.event.text.is_some() {
             let DocEvent { id, ts, .. } = &record.event;
             record.event.fields = rules.read(id, *ts, |place| match places[place] {
@@ -155,6 +166,7 @@ impl Parser {
             (true, None) => return Err(BadRecord::MissingText),
             (true, Some(FieldValue::Str(text))) => Some(text),
             (true, Some(FieldValue::Buffered)) => Some(buffered),
+            (true, Some(FieldValue::List(list))) => Some(list),
             (true, Some(_)) => return Err(BadRecord::BadText),
         };
         let text = match text {

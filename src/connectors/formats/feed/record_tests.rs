@@ -112,7 +112,7 @@ fn every_reason_of_a_line() {
 
 /// The text of a line with the fields "b" and "a", in this order.
 fn joined(line: &str) -> Result<String, BadRecord> {
-    let mut parser = Parser::with_fields(&["b".to_owned(), "a".to_owned()]);
+    let mut parser = Parser::with_columns(&vec!["b".to_owned(), "a".to_owned()].into());
     // Values of one line must not appear in the next.
     parser.parse(br#"{"id":"0","text":"old","a":7,"b":"old\n"}"#).unwrap_err();
     let record = parser.parse(line.as_bytes())?;
@@ -149,7 +149,7 @@ fn a_further_field_is_a_string() {
     // The text is checked first.
     assert_eq!(joined(r#"{"id":"i","a":"x"}"#), Err(BadRecord::MissingText));
     assert_eq!(joined(r#"{"id":"i","a":7,"text":7}"#), Err(BadRecord::BadText));
-    let mut parser = Parser::with_fields(&["a".to_owned()]);
+    let mut parser = Parser::with_columns(&vec!["a".to_owned()].into());
     assert_eq!(parser.parse(br#"{"id":"i","op":"delete","a":7}"#).unwrap().event.text, None);
 }
 
@@ -246,7 +246,7 @@ fn fields_of_documents() {
     let rules = rules.map(|rule| FieldRule::parse(rule).unwrap());
     let rules = FieldRules::new(rules.into()).unwrap();
     let names = FieldNames { ts: "at".to_owned(), ..FieldNames::default() };
-    let mut parser = Parser::with_names(names, &["title".to_owned()], &rules);
+    let mut parser = Parser::with_names(names, &vec!["title".to_owned()].into(), &rules);
     for (value, expected) in [
         ("\"d\\u0065\"", "de"),
         ("7", "7"),
@@ -278,7 +278,7 @@ fn fields_of_documents() {
     // The column of ids may be a field too.
     let host = FieldRules::new(vec![FieldRule::parse("host(url)").unwrap()]).unwrap();
     let by_address = FieldNames { id: "url".to_owned(), ..FieldNames::default() };
-    let mut by_url = Parser::with_names(by_address, &[], &host);
+    let mut by_url = Parser::with_names(by_address, &TextColumns::default(), &host);
     let event = by_url.parse(br#"{"url":"http://x.org/1","text":"t"}"#).unwrap().event;
     assert_eq!((event.id.as_str(), event.fields.row.get(0)), ("http://x.org/1", "x.org"));
 }

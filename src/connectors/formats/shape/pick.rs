@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue as RawJson;
 
 use crate::instant;
 use dupflow_core::doc::fields::RawValue;
@@ -26,7 +28,9 @@ pub(crate) enum Leaf<'a> {
     Object,
     /// `true` or `false`.
     Flag(bool),
-    /// An array.
+    /// An array, as it is written, where it is asked for.
+    List(&'a str),
+    /// Another array.
     Other,
 }
 
@@ -49,7 +53,7 @@ impl Leaf<'_> {
             Self::Whole(whole) => RawValue::Whole(*whole),
             Self::Number(number) => RawValue::Number(*number),
             Self::Flag(flag) => RawValue::Flag(*flag),
-            Self::Object | Self::Other => RawValue::Unusable,
+            Self::Object | Self::List(_) | Self::Other => RawValue::Unusable,
         }
     }
 
@@ -70,12 +74,23 @@ pub(crate) struct Picks {
 struct PickNode {
     name: String,
     wanted: Option<usize>,
+    /// Whether an array is picked as it is written.
+    takes_lists: bool,
     below: Vec<PickNode>,
 }
 
 impl Picks {
     /// Adds a path; returns its index among the picked values. The empty path is the whole text.
     pub(crate) fn want<'p>(&mut self, path: impl IntoIterator<Item = &'p str>) -> usize {
+        self.pick(path, false)
+    }
+
+    /// As [`Self::want`]; an array there is picked as it is written.
+    pub(crate) fn want_list<'p>(&mut self, path: impl IntoIterator<Item = &'p str>) -> usize {
+        self.pick(path, true)
+    }
+
+    fn pick<'p>(&mut self, path: impl IntoIterator<Item = &'p str>, takes_lists: bool) -> usize {
         let mut node = &mut self.root;
         for name in path {
             let at = node.below.iter().position(|below| below.name == name).unwrap_or_else(|| {
@@ -84,6 +99,7 @@ impl Picks {
             });
             node = &mut node.below[at];
         }
+        node.takes_lists |= takes_lists;
         *node.wanted.get_or_insert_with(|| {
             self.wanted += 1;
             self.wanted - 1
@@ -130,7 +146,14 @@ impl<'de> DeserializeSeed<'de> for ValueSeed<'_, '_, 'de> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_any(self)
+        if !self.node.takes_lists {
+            return json.deserialize_any(self);
+        }
+        let raw = <&'de RawJson>::deserialize(json)?.get();
+        if raw.starts_with('[') {
+            return self.set(Leaf::List(raw));
+        }
+        serde_json::Deserializer::from_str(raw).deserialize_any(self).map_err(D::Error::custom)
     }
 }
 

@@ -53,6 +53,7 @@ use crate::canonical_url::canonical_id;
 use dupflow_core::doc::fields::{EventFields, FieldRules, RawValue};
 use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
 use dupflow_core::html;
+use dupflow_core::text::{Given, TextColumns};
 use dupflow_core::time::UnixTime;
 
 /// What Debezium writes for a column that the database left out of an update.
@@ -63,6 +64,7 @@ const UNAVAILABLE: &str = "__debezium_unavailable_value";
 pub(crate) struct ShapeReader {
     shape: Arc<RecordShape>,
     fields: usize,
+    given: Option<Given>,
     /// For each header of the shape, the index of the further field that it holds, if any.
     field_of_header: Vec<Option<usize>>,
     /// The fields of documents; for each column of these, the index of its header.
@@ -123,16 +125,17 @@ enum PickedEvent<'r, 'a> {
 
 impl ShapeReader {
     /// A reader for this shape, with further fields of these names, and fields of documents by these rules.
-    pub(crate) fn new(shape: &Arc<RecordShape>, fields: &[String], own: &FieldRules) -> Self {
+    pub(crate) fn new(shape: &Arc<RecordShape>, columns: &TextColumns, own: &FieldRules) -> Self {
         let place_of = |column: &String| shape.headers.iter().position(|name| name == column);
-        let of_header = |header: &String| fields.iter().position(|field| field == header);
+        let of_header = |header: &String| columns.iter().position(|field| field == header);
         Self {
             shape: Arc::clone(shape),
-            fields: fields.len(),
+            fields: columns.len(),
+            given: columns.given,
             field_of_header: shape.headers.iter().map(of_header).collect(),
             header_of_column: own.columns().iter().map(place_of).collect(),
             own: own.clone(),
-            values: ValuePicks::new(shape, fields, own.columns()),
+            values: ValuePicks::new(shape, columns, own.columns()),
             keys: KeyPicks::new(shape),
         }
     }
@@ -205,11 +208,15 @@ impl ShapeReader {
             PickedEvent::Upsert(of) => match std::mem::take(&mut leaves[of.text]) {
                 Leaf::Text(text) if is_column && text == UNAVAILABLE => return Err(BadRecord::MissingText),
                 Leaf::Text(text) => text,
+                Leaf::List(list) => Cow::Borrowed(list),
                 Leaf::Null if is_column => Cow::Borrowed(""),
                 Leaf::Absent => return Err(BadRecord::MissingText),
                 _ => return Err(BadRecord::BadText),
             },
         };
+        if self.given.is_some_and(|given| !given.reads(&text)) {
+            return Err(BadRecord::BadFeatures);
+        }
         let text = if self.fields == 0 { text } else { self.join(&text, row, &leaves, headers, is_column)? };
         let fields = self.own_fields(&id, ts, row, &leaves, headers);
         Ok(DocEvent { id, ts, written, text: Some(text), fields })
@@ -324,9 +331,9 @@ impl ShapeReader {
 }
 
 impl ValuePicks {
-    fn new(shape: &RecordShape, fields: &[String], columns: &[String]) -> Self {
+    fn new(shape: &RecordShape, columns: &TextColumns, own: &[String]) -> Self {
         let mut picks = Picks::default();
-        let mut row = |base: &[&'static str]| RowPicks::new(&mut picks, base, shape, [fields, columns]);
+        let mut row = |base: &[&'static str]| RowPicks::new(&mut picks, base, shape, columns, own);
         let rows = [
             &[][..],
             &["insert"],
@@ -363,7 +370,7 @@ impl ValuePicks {
         }
         let is_change = matches!(leaves[self.insert.whole], Leaf::Object | Leaf::Text(_))
             || !matches!(leaves[self.delete.whole], Leaf::Absent | Leaf::Null);
-        let is_row = matches!(leaves[self.plain.text], Leaf::Text(_));
+        let is_row = matches!(leaves[self.plain.text], Leaf::Text(_) | Leaf::List(_));
         let is_delete = matches!(&leaves[self.op], Leaf::Text(op) if op == "delete");
         (is_change || is_row || is_delete).then_some(ValueFormat::Json)
     }
@@ -420,18 +427,25 @@ impl EnvelopePicks {
 }
 
 impl RowPicks {
-    fn new(picks: &mut Picks, base: &[&'static str], shape: &RecordShape, names: [&[String]; 2]) -> Self {
+    fn new(
+        picks: &mut Picks,
+        base: &[&'static str],
+        shape: &RecordShape,
+        text_columns: &TextColumns,
+        own: &[String],
+    ) -> Self {
         fn below<'p>(base: &'p [&'static str], path: &'p [String]) -> impl Iterator<Item = &'p str> {
             base.iter().copied().chain(path.iter().map(String::as_str))
         }
         let whole = picks.want(base.iter().copied());
-        let text = picks.want(below(base, &shape.text));
+        let text = below(base, &shape.text);
+        let text = if text_columns.given.is_some() { picks.want_list(text) } else { picks.want(text) };
         let id = shape.id.as_ref().map(|id| picks.want(below(base, id)));
         let ts = picks.want(below(base, &shape.ts));
         let mut places = |of: &[String]| -> Vec<usize> {
             of.iter().map(|name| picks.want(base.iter().copied().chain(name.split('.')))).collect()
         };
-        Self { whole, text, id, ts, fields: places(names[0]), columns: places(names[1]) }
+        Self { whole, text, id, ts, fields: places(text_columns), columns: places(own) }
     }
 }
 

@@ -23,7 +23,7 @@ impl ShapeCase {
     /// Id, ts and text, a delete as `-`; or the reason.
     fn read(&self, value: impl AsRef<[u8]>) -> String {
         let shape = Arc::new(self.shape.clone());
-        let reader = ShapeReader::new(&shape, &self.fields, &FieldRules::default());
+        let reader = ShapeReader::new(&shape, &self.fields.clone().into(), &FieldRules::default());
         let record = KeyedRecord { offset: 3, ts: Some(7.0), key: self.key, value: Some(value.as_ref()) };
         match reader.read(&record, &self.headers.iter().copied()) {
             Ok(DocEvent { id, ts, text, .. }) => {
@@ -116,12 +116,14 @@ fn a_missing_value_is_a_delete_and_the_word_null_is_bad() {
         assert_eq!(given.read(""), "k 7 -");
         let shape = Arc::new(given.shape.clone());
         let none = KeyedRecord { offset: 3, ts: None, key: Some(b"k"), value: None };
-        let event =
-            ShapeReader::new(&shape, &[], &FieldRules::default()).read(&none, &[].into_iter()).unwrap();
+        let event = ShapeReader::new(&shape, &TextColumns::default(), &FieldRules::default())
+            .read(&none, &[].into_iter())
+            .unwrap();
         assert_eq!((event.ts, event.text), (None, None));
         let no_key = KeyedRecord { key: None, ..none };
         assert_eq!(
-            ShapeReader::new(&shape, &[], &FieldRules::default()).read(&no_key, &[].into_iter()),
+            ShapeReader::new(&shape, &TextColumns::default(), &FieldRules::default())
+                .read(&no_key, &[].into_iter()),
             Err(BadRecord::MissingId)
         );
         let is_text = matches!(format, ValueFormat::Text | ValueFormat::Auto);
@@ -293,8 +295,8 @@ fn a_record_of_an_impossible_time_is_a_document_where_no_time_is_needed() {
                 KeyedRecord { offset: 3, ts: Some(ts), key: Some(b"k"), value: Some(value.as_bytes()) };
             let read = |needs_time| {
                 let shape = Arc::new(RecordShape { format, needs_time, ..RecordShape::default() });
-                let event =
-                    ShapeReader::new(&shape, &[], &FieldRules::default()).read(&record, &[].into_iter());
+                let event = ShapeReader::new(&shape, &TextColumns::default(), &FieldRules::default())
+                    .read(&record, &[].into_iter());
                 event.map(|event| (event.ts, event.text.map(Cow::into_owned)))
             };
             assert_eq!(
@@ -357,7 +359,7 @@ fn fields_of_documents() {
         (ValueFormat::Row, "a text".to_owned(), lang, ["fr", "", "", "k"]),
     ] {
         let shape = Arc::new(RecordShape { format, headers: headers.clone(), ..RecordShape::default() });
-        let reader = ShapeReader::new(&shape, &[], &rules);
+        let reader = ShapeReader::new(&shape, &TextColumns::default(), &rules);
         let record = KeyedRecord { offset: 3, ts: None, key: Some(b"k-1"), value: Some(value.as_bytes()) };
         let event = reader.read(&record, &headers_of.iter().copied()).unwrap();
         assert_eq!(event.fields.row, FieldRow::new(expected), "{format:?}");

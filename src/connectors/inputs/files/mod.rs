@@ -24,6 +24,7 @@ use crate::intake::{
     SourceReader, Speed, Texts,
 };
 use dupflow_core::run::origins::Origins;
+use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Clock, Offsets};
 use reading::InputReading;
 
@@ -123,8 +124,8 @@ impl Source for Files {
         Some(Arc::clone(&self.origins))
     }
 
-    fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
-        Some(Box::new(FileTexts::new(Arc::clone(&self.places), fields)))
+    fn texts(&self, columns: &TextColumns) -> Option<Box<dyn Texts>> {
+        Some(Box::new(FileTexts::new(Arc::clone(&self.places), columns)))
     }
 
     fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn SourceReader>> {

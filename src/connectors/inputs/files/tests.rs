@@ -56,7 +56,7 @@ impl ReadRun {
 fn drain(queue: &Queue, bad: &BadRecords) -> ReadRun {
     let mut run =
         ReadRun { batches: Vec::new(), records: 0, epochs: 0, events: Vec::new(), bad: BTreeMap::new() };
-    let mut decoder = Decoder::new(&[]);
+    let mut decoder = Decoder::new(&TextColumns::default());
     while let Dequeued::Batch(epoch, batch) = queue.take(Epoch::MAX) {
         let into = |position: dupflow_core::doc::Position, event: dupflow_core::doc::DocEvent<'_>| {
             assert_eq!(position.partition, 0);

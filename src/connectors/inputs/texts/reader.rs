@@ -23,6 +23,7 @@ use crate::formats::{
 use crate::intake::{FoundText, NoText, PARTITION, Texts, is_blank, of_event};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocId, FIELD_SEPARATOR, Position, without_separators};
+use dupflow_core::text::TextColumns;
 
 /// The maximum of decompressed bytes that are read to find a record: 1 GiB.
 const MOST_BYTES: u64 = 1 << 30;
@@ -30,7 +31,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Reads texts back from the inputs of an index.
 pub(crate) struct FileTexts {
     places: Arc<RecordIndex>,
-    fields: Vec<String>,
+    columns: TextColumns,
     reader: LineReader,
     line: Vec<u8>,
     /// [`MOST_BYTES`], except in tests.
@@ -48,9 +49,9 @@ enum SearchResult {
 }
 
 impl FileTexts {
-    pub(crate) fn new(places: Arc<RecordIndex>, fields: &[String]) -> Self {
-        let reader = LineReader::new(fields, &FieldRules::default());
-        Self { places, fields: fields.to_vec(), reader, line: Vec::new(), most: MOST_BYTES }
+    pub(crate) fn new(places: Arc<RecordIndex>, columns: &TextColumns) -> Self {
+        let reader = LineReader::new(columns, &FieldRules::default());
+        Self { places, columns: columns.clone(), reader, line: Vec::new(), most: MOST_BYTES }
     }
 
     /// The text of a record of a file.
@@ -66,7 +67,7 @@ impl FileTexts {
         if !path.metadata().map_err(gone)?.is_file() {
             return Err(NoText::Unsupported(format!("\"{name}\" is a pipe, which cannot be read twice")));
         }
-        let (progress, waits, fields) = (Arc::default(), Arc::default(), self.fields.clone());
+        let (progress, waits, fields) = (Arc::default(), Arc::default(), self.columns.clone());
         let opening = Opening { fields: &fields, progress: &progress, waits: &waits, digest: None };
         match opening.open(&from.input).map_err(gone)? {
             Opened::Refused(why) => Err(NoText::Gone(format!("\"{name}\" cannot be read: {why}"))),
@@ -91,7 +92,7 @@ impl FileTexts {
             }
             let Input { layout, .. } = &from.input;
             if let Some(rules) =
-                LineRules::from_line(layout, &self.fields, &from.input.name(), &self.line, from.first)
+                LineRules::from_line(layout, &self.columns, &from.input.name(), &self.line, from.first)
             {
                 return Ok(rules);
             }
@@ -247,7 +248,7 @@ impl FileTexts {
             (BadRecord::Unreadable, Some(cause)) => gone(&format!("cannot be read: {cause}")),
             _ => gone("holds no document any more"),
         })?;
-        let text = if !self.fields.is_empty() { without_separators(&text) } else { text };
+        let text = if !self.columns.is_empty() { without_separators(&text) } else { text };
         Ok(FoundText::new(&text).at(path.display().to_string()))
     }
 }

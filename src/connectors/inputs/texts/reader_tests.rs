@@ -47,7 +47,7 @@ fn fields(names: &[&str]) -> Vec<String> {
 /// Reads the inputs, and then every document's text back; returns the number of documents.
 fn all_come_back(inputs: &[&Path], names: &[&str]) -> usize {
     let (files, events) = read(inputs, names);
-    let mut texts = files.texts(&fields(names)).unwrap();
+    let mut texts = files.texts(&fields(names).into()).unwrap();
     let mut lines = FileLines::new();
     for (position, of, text) in &events {
         let found = texts.text(of, *position);
@@ -95,7 +95,7 @@ fn read(inputs: &[&Path], names: &[&str]) -> (Files, ReadEvents) {
     let bad = BadRecords::default();
     let reader = Box::new(files.clone());
     reader.readers(&Offsets::new()).remove(0).read(&queue, &bad, &FrozenClock).unwrap();
-    let mut decoder = Decoder::new(&fields(names));
+    let mut decoder = Decoder::new(&fields(names).into());
     let mut events = Vec::new();
     while let Dequeued::Batch(_, batch) = queue.take(Epoch::MAX) {
         let each = |position, event: dupflow_core::doc::DocEvent<'_>| {
@@ -167,7 +167,7 @@ fn the_longest_lines_are_skipped_or_truncated() {
     let (files, events) = read(&[&path], &[]);
     let places: Vec<_> = events.iter().map(|(position, of, _)| (position.offset, of.as_str())).collect();
     assert_eq!(places, [(1, "l"), (2, "z")]);
-    let mut texts = files.texts(&[]).unwrap();
+    let mut texts = files.texts(&TextColumns::default()).unwrap();
     let first = texts.text(&id("l"), events[0].0).unwrap();
     assert_eq!((first.text.len(), first.truncated), (FoundText::MOST_BYTES, true));
     assert_eq!(texts.text(&id("z"), events[1].0).unwrap().text, "end");
@@ -184,7 +184,7 @@ fn texts_of_changed_inputs_are_gone() {
     fs::create_dir(folder.path().join("d")).unwrap();
     fs::write(folder.path().join("d/c"), "three").unwrap();
     let (files, events) = read(&[&path, &folder.path().join("d")], &[]);
-    let mut texts = files.texts(&[]).unwrap();
+    let mut texts = files.texts(&TextColumns::default()).unwrap();
     let mut text_of = |of: &str| {
         let at = events.iter().find(|(_, known, _)| known.as_str() == of).unwrap().0;
         match texts.text(&id(of), at) {
@@ -221,7 +221,7 @@ fn texts_of_changed_inputs_are_gone() {
     for outside in
         ["../secret", "/etc/passwd", "x/../../secret", &folder.path().join("secret").display().to_string()]
     {
-        let gone = files.texts(&[]).unwrap().text(&id(outside), at);
+        let gone = files.texts(&TextColumns::default()).unwrap().text(&id(outside), at);
         assert!(matches!(gone, Err(NoText::Gone(_))), "{outside}: {gone:?}");
     }
 }
@@ -233,7 +233,7 @@ fn unsupported_inputs_report_why() {
     let lines = format!("{}{}", line("a", &"x".repeat(5000)), line("b", "behind"));
     fs::write(&path, zstd::encode_all(lines.as_bytes(), 3).unwrap()).unwrap();
     let at = |offset| Position { partition: 0, offset };
-    let mut texts = FileTexts::new(Arc::default(), &[]);
+    let mut texts = FileTexts::new(Arc::default(), &TextColumns::default());
     let unread = Err(NoText::Failed("the inputs have not been read so far yet".to_owned()));
     assert_eq!(texts.text(&id("a"), at(0)), unread);
     texts.places.begin(0, &Input::at(&path));
@@ -261,7 +261,7 @@ fn a_pipe_is_not_waited_for() {
     let path = folder.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
     assert!(made.success());
-    let mut texts = FileTexts::new(Arc::default(), &[]);
+    let mut texts = FileTexts::new(Arc::default(), &TextColumns::default());
     texts.places.begin(0, &Input::at(&path));
     let found = texts.text(&id("a"), Position::default());
     assert!(

@@ -53,6 +53,7 @@ use crate::intake::{
 };
 use crate::kafka::broker::Admin;
 use dupflow_core::run::backlog::Backlog;
+use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Offsets, unix_milliseconds};
 
 pub use topic::Kafka;
@@ -114,11 +115,11 @@ impl Source for Kafka {
         Some(Arc::clone(&self.as_of))
     }
 
-    fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
+    fn texts(&self, columns: &TextColumns) -> Option<Box<dyn Texts>> {
         // A run waits for its broker without limit; reading a text does not.
         let mut kafka = self.clone();
         kafka.connection.patience = kafka.connection.patience.min(TEXT_PATIENCE);
-        Some(Box::new(KafkaTexts::new(kafka, fields)))
+        Some(Box::new(KafkaTexts::new(kafka, columns)))
     }
 
     fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn SourceReader>> {

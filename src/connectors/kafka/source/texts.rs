@@ -21,6 +21,7 @@ use crate::intake::{FoundText, NoText, SourceError, Texts, of_event};
 use crate::kafka::broker::{KafkaFailure, code_of};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocId, Position};
+use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Clock, SystemClock};
 
 /// How long each poll waits.
@@ -46,8 +47,8 @@ pub(super) struct KafkaTexts {
 }
 
 impl KafkaTexts {
-    pub(super) fn new(kafka: Kafka, fields: &[String]) -> Self {
-        let shape = ShapeReader::new(&kafka.shape, fields, &FieldRules::default());
+    pub(super) fn new(kafka: Kafka, columns: &TextColumns) -> Self {
+        let shape = ShapeReader::new(&kafka.shape, columns, &FieldRules::default());
         Self { kafka, shape, client: None }
     }
 

@@ -56,6 +56,7 @@ use texts::TableTexts;
 
 use crate::intake::{EpochLimits, Source, SourceError, SourceInfo, SourceReader, Texts};
 use crate::tables::database::retry_until_reachable;
+use dupflow_core::text::TextColumns;
 use dupflow_core::time::Offsets;
 
 pub use table::{DatabaseTable, Relation, RoundOverlap};
@@ -79,8 +80,8 @@ impl Source for DatabaseTable {
         Ok([(0, from.and_then(|from| from.get(&0)).copied().unwrap_or(0))].into())
     }
 
-    fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
-        Some(Box::new(TableTexts { table: self.clone(), fields: fields.to_vec(), rows: None }))
+    fn texts(&self, columns: &TextColumns) -> Option<Box<dyn Texts>> {
+        Some(Box::new(TableTexts { table: self.clone(), fields: columns.to_vec(), rows: None }))
     }
 
     fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn SourceReader>> {

@@ -99,7 +99,7 @@ impl ReaderBench {
     }
 
     fn drain(&mut self) -> Vec<TableEvent> {
-        let mut decoder = Decoder::new(&self.fields);
+        let mut decoder = Decoder::new(&self.fields.clone().into());
         let mut events = Vec::new();
         while let Dequeued::Batch(epoch, batch) = self.queue.take(Epoch::MAX) {
             assert!(batch.next >= self.next, "what has been read never goes back");
@@ -367,9 +367,9 @@ fn texts_are_found_by_id() {
     let table = DatabaseTable { fields: vec!["title".to_owned()], ..place.table() };
     let id = |text: &str| DocId::new(text).unwrap();
     let at = |offset| Position { partition: 0, offset };
-    let mut with_title = table.texts(&["title".to_owned()]).unwrap();
+    let mut with_title = table.texts(&vec!["title".to_owned()].into()).unwrap();
     assert_eq!(with_title.text(&id("42"), at(7)).unwrap().text, "重複\u{1e}title");
-    let mut texts = table.texts(&[]).unwrap();
+    let mut texts = table.texts(&TextColumns::default()).unwrap();
     assert_eq!(texts.text(&id("42"), at(7)).unwrap().text, "重複");
     for (wanted, offset, what) in
         [("42", 6, "has changed since"), ("43", 8, "no text any more"), ("44", 9, "no row has the id \"44\"")]

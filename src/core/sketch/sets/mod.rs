@@ -1,6 +1,7 @@
 //! Sketches of sets: a component is equal with a probability that is the Jaccard similarity.
 
 pub mod bottom_k;
+mod fingerprint;
 mod fss;
 mod min_max;
 mod minhash;
@@ -11,6 +12,7 @@ pub mod sectional;
 mod superminhash;
 
 pub use bottom_k::BottomK;
+pub(super) use fingerprint::Fingerprint;
 pub use fss::Fss;
 pub use min_max::MinMax;
 pub use minhash::MinHash;

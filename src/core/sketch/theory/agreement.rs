@@ -11,6 +11,7 @@
 //! | [`Run`](Agreement::Run) | `(J + (1 - J) / 2^b)^n` | the same |
 //! | [`Odd`](Agreement::Odd) | `(1 + exp(-4 (1 - J) / c)) / 2` | the same |
 //! | [`Angle`](Agreement::Angle) | `1 - acos(s) / pi` | cosine similarity |
+//! | [`Bit`](Agreement::Bit) | `s` | the share of equal bits |
 //!
 //! References: P. Li and A. C. König, *b-bit minwise hashing* (WWW 2010); Tang et al., *Connected bit minwise
 //! hashing* (2015), for runs; M. Mitzenmacher, R. Pagh and N. Pham, *Efficient estimation for high
@@ -40,6 +41,8 @@ pub enum Agreement {
     Odd(usize),
     /// A place is the side of a random hyperplane on which the text lies.
     Angle,
+    /// A place is a bit of a given fingerprint.
+    Bit,
 }
 
 impl Agreement {
@@ -50,6 +53,7 @@ impl Agreement {
             Self::Run { bits, length } => estimate::match_probability(similarity, bits).powf(length as f64),
             Self::Odd(load) => f64::midpoint(1.0, (-4.0 * (1.0 - similarity) / load as f64).exp()),
             Self::Angle => 1.0 - similarity.clamp(-1.0, 1.0).acos() / PI,
+            Self::Bit => similarity,
         }
     }
 
@@ -61,6 +65,7 @@ impl Agreement {
             Self::Run { bits, length } => estimate::similarity(p.powf(1.0 / length as f64), bits),
             Self::Odd(load) => 1.0 + load as f64 / 4.0 * (2.0 * p - 1.0).max(0.0).ln(),
             Self::Angle => (PI * (1.0 - p)).cos(),
+            Self::Bit => p,
         }
     }
 
@@ -70,6 +75,8 @@ impl Agreement {
     pub fn standard_error(self, similarity: f64, size: usize) -> f64 {
         let slope = match self {
             Self::Bits(bits) => return estimate::standard_error(similarity, size, bits),
+            // A fingerprint is all there is.
+            Self::Bit => return 0.0,
             _ if similarity >= 1.0 => return 0.0,
             Self::Run { bits, length } => {
                 let one = estimate::match_probability(similarity, bits);

@@ -53,7 +53,15 @@ impl Units {
         let mut at = 0;
         for (place, part) in rules.parts(text).enumerate() {
             let first = all.units.len();
-            all.read(part, at, place, rules);
+            match rules.given {
+                Some(given) => all.units.extend(given.features(part).into_iter().map(|feature| Unit {
+                    hash: hash::token(feature.name.as_bytes()),
+                    weight: WORD,
+                    part: place,
+                    bytes: feature.bytes,
+                })),
+                None => all.read(part, at, place, rules),
+            }
             all.shingle(first, rules.shingle);
             // A separator takes one byte.
             at += part.len() + 1;

@@ -49,6 +49,7 @@ fn rules() -> impl Strategy<Value = TextRules> {
     let marks = prop_oneof![3 => Just(Marks::Keep), 1 => Just(Marks::Split)];
     (shingle, (spaceless, marks), normalize, stop_words, fields, stem).prop_map(
         |(shingle, (spaceless, marks), normalize, stop_words, fields, stem)| TextRules {
+            given: None,
             html: Html::Text,
             shingle,
             spaceless,

@@ -48,12 +48,15 @@ impl TermsRef<'_> {
 pub(in crate::text) struct TermCounter {
     ids: Vec<u64>,
     counts: Vec<u32>,
+    /// Features with counts of their own.
+    weighted: Vec<(u64, u32)>,
 }
 
 impl TermCounter {
     /// Removes all features.
     pub(in crate::text) fn clear(&mut self) {
         self.ids.clear();
+        self.weighted.clear();
     }
 
     /// Adds features, each `times` times.
@@ -63,11 +66,24 @@ impl TermCounter {
         }
     }
 
+    /// Adds features, each as often as its weight says. A text has either these or those of [`Self::add`].
+    pub(in crate::text) fn add_weighted(&mut self, features: &[u64], weights: &[u32]) {
+        self.weighted.extend(features.iter().copied().zip(weights.iter().copied()));
+    }
+
     /// The terms of all added features. Counts saturate at 2^32 - 1.
     pub(in crate::text) fn terms(&mut self) -> TermsRef<'_> {
-        let Self { ids, counts } = self;
-        ids.sort_unstable();
+        let Self { ids, counts, weighted } = self;
         counts.clear();
+        if !weighted.is_empty() {
+            weighted.sort_unstable();
+            for run in weighted.chunk_by(|a, b| a.0 == b.0) {
+                ids.push(run[0].0);
+                counts.push(run.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count)));
+            }
+            return TermsRef { ids, counts };
+        }
+        ids.sort_unstable();
         let count = |run: &[u64]| u32::try_from(run.len()).unwrap_or(u32::MAX);
         counts.extend(ids.chunk_by(|a, b| a == b).map(count));
         ids.dedup();

@@ -69,7 +69,7 @@ pub(super) fn find(
     let mut followed = [FollowedDocument::default(), FollowedDocument::default()];
     let mut alive = BTreeMap::<DocId, String>::new();
     let mut counts = EventCounts::default();
-    for_each_event_until(inputs, &plan.scheme.text.field_names(), &fields.rules, &bad, |position, event| {
+    for_each_event_until(inputs, &plan.scheme.text.columns(), &fields.rules, &bad, |position, event| {
         let is_undated = event.ts.is_none();
         if until.is_some_and(|until| event.ts.is_some_and(|ts| ts > until.seconds())) {
             counts.after += 1;

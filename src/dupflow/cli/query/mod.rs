@@ -164,11 +164,16 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let inputs = problems.take(Input::resolve(&inputs, args.columns.layout()));
     let ((plan, questions), inputs) = problems.settle(plan.zip(questions).zip(inputs))?;
     let mut answers = AnswerPrinter::new(args, &questions);
-    let has_token = |question: &UserQuery| !text::tokens(&question.text, &plan.scheme.text).is_empty();
+    let is_read = |text: &str| plan.scheme.text.given.is_none_or(|given| given.reads(text));
+    let has_token = |question: &UserQuery| {
+        is_read(&question.text) && !text::tokens(&question.text, &plan.scheme.text).is_empty()
+    };
     let (asked, blank): (Vec<_>, Vec<_>) = questions.into_iter().partition(has_token);
-    answers
-        .failed
-        .extend(blank.iter().map(|question| format!("\"{}\" has no token to look for", question.name)));
+    let lacks = match plan.scheme.text.given {
+        None => "has no token to look for",
+        Some(_) => "has no features to look for, or not as text.features = \"given\" reads them",
+    };
+    answers.failed.extend(blank.iter().map(|question| format!("\"{}\" {lacks}", question.name)));
     if !asked.is_empty() {
         let summary = ask_corpus(&plan, inputs, args.workers, &asked, &mut answers)?;
         if answers.answered > 0 {

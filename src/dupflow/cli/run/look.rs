@@ -13,7 +13,7 @@ use dupflow_connectors::inputs::{Input, described, folder_kinds, for_each_event_
 use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR};
-use dupflow_core::text;
+use dupflow_core::text::{self, TextColumns};
 
 /// Most characters of a text that are printed.
 const SHOWN: usize = 72;
@@ -21,7 +21,7 @@ const SHOWN: usize = 72;
 /// What is shown of a record besides its text.
 struct ShownFields {
     /// Further fields, read with the text.
-    in_text: Vec<String>,
+    in_text: TextColumns,
     /// Fields of documents.
     own: FieldRules,
 }
@@ -36,7 +36,7 @@ pub(in crate::cli) fn look(
     own: FieldRules,
     events: NonZeroU64,
 ) -> anyhow::Result<String> {
-    let fields = ShownFields { in_text: plan.scheme.text.field_names(), own };
+    let fields = ShownFields { in_text: plan.scheme.text.columns(), own };
     let mut out = String::new();
     for input in inputs {
         let name = input.name();

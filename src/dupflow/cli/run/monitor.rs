@@ -77,7 +77,7 @@ pub(in crate::cli) fn start(
     subject.pipeline = pipeline(plan, job);
     subject.queries = Some(Arc::clone(&job.stages.observers.queries));
     subject.compare = Some(compare(plan));
-    subject.texts = job.source.texts(&plan.scheme.text.field_names()).map(|texts| -> Arc<dyn TextReader> {
+    subject.texts = job.source.texts(&plan.scheme.text.columns()).map(|texts| -> Arc<dyn TextReader> {
         Arc::new(ReadableTexts { texts: Mutex::new(texts), rules: plan.scheme.text.clone() })
     });
     let described: serde_json::Map<String, Value> =

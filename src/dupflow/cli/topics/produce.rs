@@ -23,6 +23,7 @@ use dupflow_connectors::inputs::for_each_event;
 use dupflow_connectors::intake::BadRecords;
 use dupflow_connectors::kafka::broker::{Admin, KafkaFailure, Producer, TopicRequest};
 use dupflow_core::doc::DocEvent;
+use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Clock, SystemClock};
 
 /// Arguments of `produce`.
@@ -107,7 +108,7 @@ pub(in crate::cli) fn run(
         failure: None,
     };
     let bad = BadRecords::default();
-    for_each_event(inputs, &[], &bad, |_, event| written.event(&event))?;
+    for_each_event(inputs, &TextColumns::default(), &bad, |_, event| written.event(&event))?;
     let ProducedRecords { records, bytes, failure, .. } = written;
     if let Some(refused) = failure {
         return Err(refused).context("nothing more was written");

@@ -24,6 +24,7 @@ use dupflow_connectors::intake::{
 use dupflow_connectors::kafka::Kafka;
 use dupflow_connectors::kafka::broker::Admin;
 use dupflow_core::doc::{DocEvent, Letter, Position};
+use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Epoch, Offsets, SystemClock};
 
 /// Arguments of `record`.
@@ -111,7 +112,7 @@ pub(in crate::cli) fn run(
 
     let mut feed = RecordedFeed {
         out: BufWriter::new(out),
-        decoder: Decoder::new(&[]),
+        decoder: Decoder::new(&TextColumns::default()),
         records: 0,
         next: Offsets::new(),
     };

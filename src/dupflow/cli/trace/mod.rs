@@ -193,6 +193,7 @@ fn sketch_lines(examiner: &Examiner, traced: &SketchedText) -> Vec<String> {
         let what = match shape.agreement {
             Agreement::Bits(_) => "components",
             Agreement::Run { .. } | Agreement::Odd(_) | Agreement::Angle => "places",
+            Agreement::Bit => "bits",
         };
         let bits = counted(bits, "bit");
         format!("{size} {what} of {bits}: {}", first(&places, |place| format!("{place:0digits$x}")))

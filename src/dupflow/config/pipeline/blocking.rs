@@ -12,7 +12,7 @@ use dupflow_core::block::{
     Shingles,
 };
 use dupflow_core::filter::FilterKind;
-use dupflow_core::sketch::{Scheme, SketchParams};
+use dupflow_core::sketch::{Scheme, SketchKind, SketchParams};
 
 /// How pairs become candidates.
 #[derive(Clone, Debug)]
@@ -217,6 +217,15 @@ pub(super) fn plan(
                 None
             }
             BlockingKind::Reference => Some(BlockingPlan::Reference),
+            // Bits of a fingerprint are no independent sample, which bands and shingles need.
+            BlockingKind::Banding | BlockingKind::Shingles
+                if scheme.sketch.kind == SketchKind::Fingerprint =>
+            {
+                let what = "a sketch of kind \"fingerprint\" takes \"permuted\", \"multi-index\", \
+                    \"groups\", \"conjunctions\" or \"scan\"";
+                settings.problem(keys.kind.name(), ProblemKind::Contradiction(what.to_owned()));
+                None
+            }
             kind if scheme.sketch.scaled().is_some()
                 && !matches!(kind, BlockingKind::Scan | BlockingKind::Shingles) =>
             {

@@ -11,6 +11,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("assured", include_str!("../../../../pipelines/assured.toml")),
     ("contained", include_str!("../../../../pipelines/contained.toml")),
     ("decontaminate", include_str!("../../../../pipelines/decontaminate.toml")),
+    ("fingerprint", include_str!("../../../../pipelines/fingerprint.toml")),
     ("paper", include_str!("../../../../pipelines/paper.toml")),
     ("tour", include_str!("../../../../pipelines/tour.toml")),
 ];

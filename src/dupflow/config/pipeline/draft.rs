@@ -64,7 +64,7 @@ impl Draft {
         let sketch = sketch::sketch(&mut settings);
         let params = filter::params(&mut settings, &sketch, verify);
         let kinds = blocking::kinds(&mut settings, &sketch, params.kind);
-        let (rules, table) = text::rules(&mut settings);
+        let (rules, table) = text::rules(&mut settings, &sketch);
         let scheme = Scheme {
             version: VERSION,
             text: rules,

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{keys, sketch};
-use crate::config::settings::{FileSettings, ProblemKind, without_effect};
+use crate::config::settings::{ConfigKey, FileSettings, ProblemKind, without_effect};
 use dupflow_core::filter::{
     ContainmentFilter, ExactFilter, FilterError, FilterKind, FilterParams, PairFilter, Schedule,
     StagedFilter, Target, Verify, WholeFilter,
 };
-use dupflow_core::sketch::{Scheme, SketchParams};
+use dupflow_core::sketch::{Scheme, SketchKind, SketchParams};
 
 /// What decides whether a candidate is a pair.
 #[derive(Clone, Debug)]
@@ -51,6 +51,9 @@ pub(super) fn verify(settings: &mut FileSettings) -> Verify {
 
 /// The filter parameters. A sketch that cannot be compared in part is compared in full.
 pub(super) fn params(settings: &mut FileSettings, sketch: &SketchParams, verify: Verify) -> FilterParams {
+    if sketch.kind == SketchKind::Fingerprint {
+        return by_distance(settings, verify);
+    }
     let mut kind = settings.get(&keys::FILTER).unwrap_or_default();
     let needs_full = match verify {
         Verify::Sketch if sketch.shape().is_none() => Some("is compared as a whole"),
@@ -80,6 +83,22 @@ pub(super) fn params(settings: &mut FileSettings, sketch: &SketchParams, verify:
         without_effect(settings, "filter.kind", name, &["filter.error", "filter.looks"]);
     }
     FilterParams { kind, error: settings.get(&keys::ERROR), looks: settings.get(&keys::LOOKS), verify }
+}
+
+/// The parameters for given fingerprints, whose bits are no sample: all are compared, and there is no more.
+fn by_distance(settings: &mut FileSettings, verify: Verify) -> FilterParams {
+    let named = SketchKind::Fingerprint.name();
+    let set = settings.get(&keys::FILTER).filter(|_| settings.applies_with("filter.kind", "sketch.kind"));
+    if set.is_some_and(|kind| kind != FilterKind::Hamming) {
+        let what = format!("a sketch of kind \"{named}\" takes \"hamming\"");
+        settings.problem("filter.kind", ProblemKind::Contradiction(what));
+    }
+    if verify == Verify::Exact {
+        let what = format!("a sketch of kind \"{named}\" is compared exactly; leave it out");
+        settings.problem(keys::VERIFY.name(), ProblemKind::Contradiction(what));
+    }
+    without_effect(settings, "sketch.kind", named, &["filter.error", "filter.looks"]);
+    FilterParams { kind: FilterKind::Hamming, error: None, looks: None, verify: Verify::Sketch }
 }
 
 /// The plan for these parameters; `None` if there is a problem.

@@ -71,7 +71,13 @@ const MOST: usize = 32_768;
 
 pub(in crate::config) const THRESHOLD: TypedKey<f64> = number!("threshold", Excluded(0.0), Included(1.0));
 pub(in crate::config) const MEASURE: TypedKey<Measure> =
-    choice!("measure", [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine, Measure::Containment]);
+    choice!("measure", of MEASURES.iter().map(|measure| (measure.name(), *measure)).collect());
+const MEASURES: [Measure; 5] =
+    [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine, Measure::Containment, Measure::Hamming];
+
+/// Whether a record brings its own features.
+pub(in crate::config) const FEATURES: TypedKey<bool> =
+    choice!("text.features", ["shingles" => false, "given" => true]);
 
 pub(in crate::config) const SHINGLE: TypedKey<Shingle> = other!(
     "text.shingle",
@@ -235,6 +241,7 @@ pub(in crate::config) const ON_ERROR: TypedKey<OnError> =
 pub(in crate::config) const KEYS: &[&dyn ConfigKey] = &[
     &THRESHOLD,
     &MEASURE,
+    &FEATURES,
     &SHINGLE,
     &SPACELESS,
     &MARKS,
@@ -300,7 +307,8 @@ pub(in crate::config) const KEYS: &[&dyn ConfigKey] = &[
 
 /// The kinds of sketches by name.
 fn sketches() -> Vec<(&'static str, SketchKind)> {
-    SketchKind::ALL.into_iter().chain([SketchKind::SCALED]).map(|kind| (kind.name(), kind)).collect()
+    let others = [SketchKind::Fingerprint, SketchKind::SCALED];
+    SketchKind::ALL.into_iter().chain(others).map(|kind| (kind.name(), kind)).collect()
 }
 
 /// Whether a kind takes no second one, and is none.

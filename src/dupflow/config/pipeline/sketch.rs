@@ -33,7 +33,13 @@ pub(super) fn sketch(settings: &mut FileSettings) -> SketchParams {
     useless.extend(matches!(kind, SketchKind::BottomK).then_some("sketch.bits"));
     without_effect(settings, "sketch.kind", kind.name(), &useless);
 
-    let default = if kind == SketchKind::SimHash { simhash(settings) } else { (448, 4.0) };
+    let default = match kind {
+        SketchKind::SimHash => one_bit(settings, kind, &[32, 64, 128], "32, 64 or 128 places"),
+        SketchKind::Fingerprint => {
+            one_bit(settings, kind, &[64, 128, 192, 256], "64, 128, 192 or 256 places")
+        }
+        _ => (448, 4.0),
+    };
     let size = settings.get(&keys::SIZE).unwrap_or(default.0);
     let (bits, wide) = widths(settings.get(&keys::BITS).unwrap_or(default.1), size);
     let kind = match kind {
@@ -122,20 +128,22 @@ pub(super) fn companion(settings: &mut FileSettings, seed: u64) -> Option<Sketch
     Some(SketchParams { kind, size: size.unwrap_or(256), bits: bits.unwrap_or(4), wide: 0, seed: seed + 1 })
 }
 
-/// The size and bits of simhash; reports values that it cannot have.
-fn simhash(settings: &mut FileSettings) -> (usize, f64) {
-    let only = [
-        ("sketch.size", &[32, 64, 128][..], "32, 64 or 128 places"),
-        ("sketch.bits", &[1], "places of 1 bit"),
-    ];
+/// The size and bits of a kind with places of one bit; reports values that it cannot have.
+fn one_bit(
+    settings: &mut FileSettings,
+    kind: SketchKind,
+    sizes: &'static [usize],
+    are: &'static str,
+) -> (usize, f64) {
+    let only = [("sketch.size", sizes, are), ("sketch.bits", &[1], "places of 1 bit")];
     for (key, values, has) in only {
         // A value that the file sets for another kind does not apply.
         if settings.applies_with(key, "sketch.kind") {
             match settings.read(key, |v| v.integer(1..=32_768_usize)) {
                 Some(value) if values.contains(&value) => continue,
                 Some(value) => {
-                    settings
-                        .problem(key, ProblemKind::Contradiction(format!("simhash has {has}, not {value}")));
+                    let what = format!("{} has {has}, not {value}", kind.name());
+                    settings.problem(key, ProblemKind::Contradiction(what));
                 }
                 None => {}
             }

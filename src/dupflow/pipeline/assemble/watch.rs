@@ -68,13 +68,13 @@ pub(super) fn parts(
 
 /// The inputs of the list.
 fn given(plan: &Plan, deployment: &Deployment, watch: &WatchConfig) -> GivenList {
-    let fields = plan.scheme.text.field_names();
+    let fields = plan.scheme.text.columns();
     let mut inputs: Vec<OpenGiven> = Vec::new();
     if !watch.inputs.is_empty() {
         let (paths, fields) = (watch.inputs.clone(), fields.clone());
         inputs.push(Box::new(move || {
             let files = Input::resolve(&paths, InputLayout::default()).map_err(|error| error.to_string())?;
-            Ok(Box::new(Files::new(files, EpochRule::All, fields.clone())) as Box<dyn Source>)
+            Ok(Box::new(Files::new(files, EpochRule::All, fields.to_vec())) as Box<dyn Source>)
         }));
     }
     if let Some(table) = watch.table.clone() {

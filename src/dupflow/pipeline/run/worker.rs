@@ -45,7 +45,7 @@ pub(in crate::pipeline) fn start(
     cancellation: &Arc<Cancellation>,
     shared: &Arc<RunShared>,
 ) -> Result<Workers, String> {
-    let (shared, fields) = (Arc::clone(shared), stages.scheme.text.field_names());
+    let (shared, fields) = (Arc::clone(shared), stages.scheme.text.columns());
     let own = stages.fields.clone();
     let live = Arc::clone(&stages.start.live);
     // One worker of one process attaches the clock time, so that all workers see the same.

@@ -53,7 +53,7 @@ pub(super) fn texts(plan: &Plan, inputs: Vec<Input>, pairs: &[&SimilarPair]) -> 
     let ids = pairs.iter().flat_map(|found| [found.pair.lo(), found.pair.hi()]);
     let mut texts: TextsById = ids.map(|id| (id.clone(), String::new())).collect();
     let bad = BadRecords::new(OnError::Count, None);
-    for_each_event(inputs, &plan.scheme.text.field_names(), &bad, |_, event| {
+    for_each_event(inputs, &plan.scheme.text.columns(), &bad, |_, event| {
         if let Some((kept, text)) = texts.get_mut(&event.id).zip(event.text) {
             *kept = text.into_owned();
         }

@@ -15,8 +15,8 @@ fn pipelines_by_name_and_by_path() {
     assert_eq!(
         error,
         "no pipeline \"minhsh\", did you mean \"minhash\"?; built in: minhash, exact, simhash, sectional, \
-        weighted, onebit, assured, contained, decontaminate, paper, tour; a file is named with a \"/\" \
-         or ends in \".toml\""
+        weighted, onebit, assured, contained, decontaminate, fingerprint, paper, tour; a file is named with \
+         a \"/\" or ends in \".toml\""
     );
     let unreadable = Plan::load("no/such.toml", &[]).unwrap_err();
     assert_eq!(unreadable.to_string(), "cannot read \"no/such.toml\"");

@@ -98,8 +98,9 @@ fn bits_between_powers_of_two_work_with_every_pipeline() {
         }
     };
     assert_eq!(whole("sketch.bits = 1.5", &[]).0, Agreement::Bits(1));
-    for (name, text) in
-        BUILT_IN.iter().filter(|(name, _)| !["simhash", "contained", "decontaminate"].contains(name))
+    for (name, text) in BUILT_IN
+        .iter()
+        .filter(|(name, _)| !["simhash", "contained", "decontaminate", "fingerprint"].contains(name))
     {
         let overrides = ["sketch.bits=1.5", "sketch.size=1024"];
         if ["exact", "tour"].contains(name) {

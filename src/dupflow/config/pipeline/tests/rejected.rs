@@ -102,8 +102,8 @@ fn retention_is_parsed_and_invalid_ages_are_refused() {
 fn an_unknown_choice_is_reported_with_the_choices() {
     assert_eq!(
         problems("measure = \"color\"", &[]),
-        ["p.toml:1: measure: found \"color\", expected \"jaccard\", \"weighted-jaccard\", \"cosine\" or \
-          \"containment\""]
+        ["p.toml:1: measure: found \"color\", expected \"jaccard\", \"weighted-jaccard\", \"cosine\", \
+          \"containment\" or \"hamming\""]
     );
 }
 
@@ -203,7 +203,7 @@ fn all_problems_at_once_in_the_order_of_their_places() {
             "p.toml:3: sketch.kind: found \"simsketch\", \
             expected \"fss\", \"minhash\", \"oph\", \"oph-original\", \"superminhash\", \
             \"bottom-k\", \"min-max\", \"odd\", \"connected\", \"sectional\", \"dart\", \
-            \"icws\", \"cws\", \"rejection\", \"simhash\" or \"scaled\"",
+            \"icws\", \"cws\", \"rejection\", \"simhash\", \"fingerprint\" or \"scaled\"",
             "p.toml:4: sketch.sise: unknown key; did you mean \"sketch.size\"?",
             "p.toml:6: blocking.rows: found 0, expected a whole number from 1 to 64",
             "p.toml:7: blocking.bands: found 1000000, expected a whole number from 1 to 32768",

@@ -97,7 +97,7 @@ mod tests {
             ("text.field = 3", "p:1: text.field: unknown key; did you mean \"text.fields\"?".to_owned()),
             (
                 "text = 3",
-                "p:1: text: found 3, expected a table with the keys shingle, spaceless, marks, \
+                "p:1: text: found 3, expected a table with the keys features, shingle, spaceless, marks, \
                 html, normalize, stop_words, stem, fields, \
                           weights, idf, idf_form, idf_growth"
                     .to_owned(),

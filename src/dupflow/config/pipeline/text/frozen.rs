@@ -69,7 +69,7 @@ fn count(inputs: Vec<Input>, rules: &TextRules) -> Result<IdfTable, String> {
     let mut featurizer = Featurizer::new(rules.clone());
     let mut alive: BTreeMap<DocId, Box<[u64]>> = BTreeMap::new();
     let bad = BadRecords::new(OnError::Fail, None);
-    for_each_event(inputs, &rules.field_names(), &bad, |_, event| {
+    for_each_event(inputs, &rules.columns(), &bad, |_, event| {
         match event.text {
             Some(text) => alive.insert(event.id, featurizer.terms(&text).ids.into()),
             None => alive.remove(&event.id),

@@ -6,14 +6,23 @@ pub(super) mod weights;
 
 use crate::config::pipeline::keys;
 use crate::config::settings::read_file;
-use crate::config::settings::{ConfigKey, FileSettings, ProblemKind};
+use crate::config::settings::{ConfigKey, FileSettings, ProblemKind, without_effect};
 use dupflow_core::run::missing_feature;
-use dupflow_core::text::{self, Html, Shingle, Spaceless, Stem, TextRules, Weights};
+use dupflow_core::sketch::{SketchKind, SketchParams};
+use dupflow_core::text::{self, Given, Html, Shingle, Spaceless, Stem, TextRules, Weights};
 use frozen::TableSource;
 
 /// The text rules, and the source of a frozen table of document frequencies if the pipeline names one.
-pub(in crate::config::pipeline) fn rules(settings: &mut FileSettings) -> (TextRules, Option<TableSource>) {
+pub(in crate::config::pipeline) fn rules(
+    settings: &mut FileSettings,
+    sketch: &SketchParams,
+) -> (TextRules, Option<TableSource>) {
     let default = TextRules::default();
+    let default = match given(settings, sketch) {
+        None => default,
+        // A feature is one word, whatever its script.
+        given => TextRules { given, shingle: Shingle::Words(1), spaceless: Spaceless::Char, ..default },
+    };
     let spaceless = settings.get(&keys::SPACELESS);
     let mut rules = TextRules {
         html: html(settings),
@@ -28,11 +37,52 @@ pub(in crate::config::pipeline) fn rules(settings: &mut FileSettings) -> (TextRu
     rules.stem = stem(settings, rules.shingle);
     let (weights, table) = weights::weights(settings);
     rules.weights = weights;
+    if rules.given.is_some() {
+        rules.html = Html::None;
+        rules.given = rules.given.map(|given| match given {
+            Given::Features { .. } => Given::Features { weighted: rules.shingle == Shingle::Words(1) },
+            fingerprint @ Given::Fingerprint(_) => fingerprint,
+        });
+        return (rules, table);
+    }
     // Where single words are counted, a part of a word says less than it does in a shingle of several words.
     if spaceless.is_none() && rules.weights != Weights::Unit && rules.shingle == Shingle::Words(1) {
         rules.spaceless = Spaceless::Bag;
     }
     (rules, table)
+}
+
+/// What a record brings in place of a text. Reports the settings that do not apply to it.
+fn given(settings: &mut FileSettings, sketch: &SketchParams) -> Option<Given> {
+    let is_fingerprint = sketch.kind == SketchKind::Fingerprint;
+    let is_given = settings.get(&keys::FEATURES).unwrap_or_default();
+    if !is_given {
+        if is_fingerprint {
+            let what = "takes the bits that a record brings; set text.features = \"given\"";
+            settings.problem(keys::KIND.name(), ProblemKind::Contradiction(what.to_owned()));
+        }
+        return None;
+    }
+    let of_texts =
+        ["text.spaceless", "text.marks", "text.normalize", "text.html", "text.stop_words", "text.stem"];
+    without_effect(settings, keys::FEATURES.name(), "given", &of_texts);
+    for name in settings.names("text.fields") {
+        let what = "has no effect with text.features = \"given\"";
+        settings.problem(&fields::key(&name), ProblemKind::Contradiction(what.to_owned()));
+    }
+    if is_fingerprint {
+        without_effect(settings, keys::KIND.name(), sketch.kind.name(), &["text.shingle"]);
+        return Some(Given::Fingerprint(sketch.size));
+    }
+    // A shingle that the file sets for texts does not apply.
+    if !settings.applies_with("text.shingle", keys::FEATURES.name()) {
+        settings.forget("text.shingle");
+    }
+    if matches!(settings.get(&keys::SHINGLE), Some(Shingle::Chars(_))) {
+        let what = "given features have no characters; leave it out, or text.shingle = \"words:N\"";
+        settings.problem(keys::SHINGLE.name(), ProblemKind::Contradiction(what.to_owned()));
+    }
+    Some(Given::Features { weighted: true })
 }
 
 /// What is extracted from HTML pages; reports an extraction that this build lacks.

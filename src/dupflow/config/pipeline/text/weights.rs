@@ -71,6 +71,7 @@ pub(in crate::config::pipeline) fn agree(settings: &mut FileSettings, scheme: &S
             Measure::Jaccard => "a sketch of sets, or text.weights = \"unit\" with dart, icws or cws",
             Measure::WeightedJaccard => "dart, icws or cws, and text.weights other than \"unit\"",
             Measure::Cosine => "simhash",
+            Measure::Hamming => "fingerprint",
             Measure::Containment => "scaled, and text.weights = \"unit\"",
         };
         let what = format!(
