@@ -8,7 +8,7 @@ use dupflow_core::block::HotRule;
 use dupflow_core::block::hamming::Design;
 use dupflow_core::block::hamming::optimiser::{Advice, Costs, Ranked, Workload, advice};
 use dupflow_core::probability::Binomial;
-use dupflow_core::sketch::agreement::Shape;
+use dupflow_core::sketch::agreement::{Agreement, Shape};
 
 /// Most designs that are listed, the cheapest first.
 const LISTED: usize = 16;
@@ -100,6 +100,11 @@ impl Hamming {
     /// Least probability that a pair of this similarity shares a block: that of being within the distance. In
     /// a hot block it may still not be compared.
     pub(super) fn probability(&self, similarity: f64) -> f64 {
+        if self.shape.agreement == Agreement::Bit {
+            // The distance is not left to chance.
+            let differ = ((1.0 - similarity) * self.shape.size as f64).round();
+            return f64::from(u8::from(differ <= self.distance as f64));
+        }
         let agree = self.shape.agreement.probability(similarity);
         Binomial::new(self.shape.size, agree).at_least(self.shape.size - self.distance)
     }

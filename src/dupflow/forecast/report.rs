@@ -25,6 +25,7 @@ use dupflow_core::filter::{FilterKind, Verify};
 use dupflow_core::probability::normal;
 use dupflow_core::sketch::Scheme;
 use dupflow_core::sketch::scaled::ScaledEstimator;
+use dupflow_core::text::measures::Measure;
 
 /// Similarities below the threshold at which false candidates are counted.
 const BELOW: [f64; 3] = [0.2, 0.3, 0.5];
@@ -307,7 +308,9 @@ impl CurvePoint {
             }
             FilterPlan::Sketch(_, filter) => {
                 let operation = filter.schedule().operation(similarity);
-                (operation.accepted, operation.components)
+                let is_whole = plan.scheme.measure() == Measure::Hamming;
+                let is_above = f64::from(u8::from(similarity >= plan.threshold));
+                (if is_whole { is_above } else { operation.accepted }, operation.components)
             }
             FilterPlan::Exact(_, filter) => {
                 let operation = filter.schedule().operation(similarity);

@@ -13,7 +13,7 @@ use crate::plural::{count, counted};
 use dupflow_connectors::intake::OnError;
 use dupflow_core::filter::FilterKind;
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
-use dupflow_core::text::{Field, Html, Marks, Normalize, Shingle, Spaceless, Stem, TextRules};
+use dupflow_core::text::{Field, Given, Html, Marks, Normalize, Shingle, Spaceless, Stem, TextRules};
 
 /// A sketch as text, without its bytes and its seed.
 pub(super) struct SketchDescription<'a>(pub(super) &'a SketchParams);
@@ -31,7 +31,7 @@ impl Display for SketchDescription<'_> {
             _ if wide > 0 => {
                 write!(f, "{size} components of {}, {wide} of them of {}", counted(bits, "bit"), 2 * bits)?;
             }
-            SketchKind::SimHash => write!(f, "{size} bits")?,
+            SketchKind::SimHash | SketchKind::Fingerprint => write!(f, "{size} bits")?,
             SketchKind::Scaled { scale, least } => {
                 write!(f, "1 of {scale} hash values, {least} or more, and a word")?;
             }
@@ -267,6 +267,14 @@ pub(super) struct Rules<'r>(pub(super) &'r TextRules);
 
 impl Display for Rules<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match (self.0.given, self.0.shingle) {
+            (None, _) => {}
+            (Some(Given::Fingerprint(_)), _) => return f.write_str("fingerprints that records bring"),
+            (Some(_), Shingle::Words(1)) => return f.write_str("features that records bring"),
+            (Some(_), Shingle::Words(n) | Shingle::Chars(n)) => {
+                return write!(f, "shingles of {n} features that records bring");
+            }
+        }
         match self.0.shingle {
             Shingle::Words(n) => write!(f, "shingles of {}", counted(n, "word"))?,
             Shingle::Chars(n) => write!(f, "shingles of {}", counted(n, "character"))?,

@@ -105,7 +105,7 @@ fn params(kind: SketchKind, own: &SketchParams) -> SketchParams {
         return *own;
     }
     let fits = match kind {
-        _ if own.kind == SketchKind::SimHash => false,
+        _ if matches!(own.kind, SketchKind::SimHash | SketchKind::Fingerprint) => false,
         SketchKind::Odd => own.size * own.bits <= 32_768,
         SketchKind::Connected { run } => own.size.is_multiple_of(run) && own.bits * run <= 64,
         _ => true,
@@ -143,7 +143,7 @@ fn places(params: &SketchParams) -> String {
         SketchKind::BottomK => format!("{size} least values"),
         SketchKind::Odd => format!("{} parities of {size}", size * bits),
         SketchKind::Connected { run } => format!("{} runs of {run} x {bits} bits", size / run),
-        SketchKind::SimHash => format!("{size} bits"),
+        SketchKind::SimHash | SketchKind::Fingerprint => format!("{size} bits"),
         SketchKind::Scaled { scale, least } => format!("1 of {scale} values, {least} or more"),
         SketchKind::Sectional { sections, .. } => format!("{size} x {bits} bits, {sections} sections"),
         _ if wide > 0 => format!("{} x {bits}, {wide} x {} bits", size - wide, 2 * bits),
