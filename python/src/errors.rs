@@ -46,6 +46,11 @@ pub(crate) fn of_config(py: Python<'_>, error: config::ConfigError) -> PyErr {
 /// The plan of a pipeline with settings, except of containment.
 pub(crate) fn load(py: Python<'_>, pipeline: &str, settings: &[String]) -> PyResult<config::Plan> {
     let plan = config::Plan::load(pipeline, settings).map_err(|error| of_config(py, error))?;
+    if plan.scheme.units.is_some() {
+        let why = "text.split: results are of whole documents; run `dupflow replay --emit remove`, which \
+                   writes files";
+        return Err(config(py, vec![why.to_owned()]));
+    }
     if plan.scheme.measure() == Measure::Containment {
         // A list of what to remove by clusters would be wrong.
         let why = "measure: results have no columns for the two shares of a containment; run \

@@ -40,6 +40,7 @@ mod resume;
 mod run;
 mod state;
 mod terminal;
+mod units;
 mod views;
 mod watch;
 mod where_rule;

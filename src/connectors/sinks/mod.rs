@@ -16,6 +16,7 @@ mod memory;
 mod pairs;
 pub(crate) mod rows;
 pub mod side;
+mod units;
 
 pub use clusters::{ClusterDeltaLines, ClusterLines};
 pub use contained::ContainedList;
@@ -36,6 +37,7 @@ pub use pairs::{DeltaLines, PairLines};
 #[cfg(feature = "parquet")]
 pub use rows::ParquetRows;
 pub use rows::{
-    ColumnType, CsvRows, FoundItem, JsonLines, OutputCell, OutputProvenance, OutputRow, RowKind, RowWriter,
-    StandardError, WithProvenance,
+    ColumnType, CsvRows, FoundItem, JsonLines, OutputCell, OutputProvenance, OutputRow, RemovedUnit, RowKind,
+    RowWriter, StandardError, UnitName, WithProvenance,
 };
+pub use units::UnitList;

@@ -10,7 +10,6 @@
 //!          | "max:" field | "min:" field | "priority:" [ field ":" ] value { ">" value }
 //! ```
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -104,25 +103,26 @@ impl KeepRule {
         }
     }
 
+    /// Of two documents the one with the smaller precedence is kept; of equals the one with the smaller id.
+    /// With [`Self::Named`] all are equal.
+    pub fn precedence(&self, KeepFacts { facts, rank }: KeepFacts) -> (u64, u64) {
+        match self {
+            Self::Named | Self::Smallest => (0, 0),
+            Self::Oldest => Age::new(facts).to_words(),
+            Self::Longest => (u64::from(!facts.bytes), 0),
+            Self::SourceOrder => (facts.position.partition.into(), facts.position.offset),
+            Self::Max(_) | Self::Min(_) | Self::Priority { .. } => (rank, 0),
+        }
+    }
+
     /// The selected document; for a cluster without members, the document that names it.
     pub fn choose<'d>(
         &self,
         cluster: &'d DocId,
         members: impl Iterator<Item = (&'d DocId, KeepFacts)>,
     ) -> &'d DocId {
-        let first = match self {
-            Self::Named => None,
-            Self::Smallest => members.min_by_key(|(id, _)| *id),
-            Self::Oldest => members.min_by_key(|(id, of)| (Age::new(of.facts), *id)),
-            Self::Longest => members.min_by_key(|(id, of)| (Reverse(of.facts.bytes), *id)),
-            Self::SourceOrder => {
-                let place = |of: KeepFacts| (of.facts.position.partition, of.facts.position.offset);
-                members.min_by_key(|(id, of)| (place(*of), *id))
-            }
-            Self::Max(_) | Self::Min(_) | Self::Priority { .. } => {
-                members.min_by_key(|(id, of)| (of.rank, *id))
-            }
-        };
+        let members = members.filter(|_| *self != Self::Named);
+        let first = members.min_by_key(|(id, of)| (self.precedence(*of), *id));
         first.map_or(cluster, |(id, _)| id)
     }
 
@@ -215,6 +215,11 @@ impl Age {
         // Of negative numbers all bits but the sign are inverted: the greater magnitude is the older.
         let order = bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed();
         Self { is_unknown: facts.ts.is_none(), order }
+    }
+
+    /// Two numbers in the same order.
+    fn to_words(self) -> (u64, u64) {
+        (self.is_unknown.into(), self.order.cast_unsigned() ^ 1 << 63)
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DocId;
 use super::fields::{EventFields, FieldRow};
+use super::units::UnitFacts;
 
 /// The position of an event in its source: a partition, and an offset within it.
 ///
@@ -62,12 +63,14 @@ pub struct DocChange {
     /// The first word of its sketch after the epoch; `None` if it is no longer alive, if its text has no
     /// token, and under weights that follow the corpus.
     pub word: Option<u64>,
+    /// What else is known, if the document is a unit of another one and alive.
+    pub unit: Option<UnitFacts>,
 }
 
 impl DocChange {
     /// The end of a document.
     pub fn end(id: DocId) -> Self {
-        Self { id, now: None, fields: FieldRow::default(), word: None }
+        Self { id, now: None, fields: FieldRow::default(), word: None, unit: None }
     }
 }
 

@@ -15,6 +15,8 @@ const SIDE: u8 = 0;
 const REFERENCE: u8 = b'o';
 /// The second byte of ids of the corpus that begin with [`SIDE`]; greater than [`REFERENCE`].
 const BESIDE: u8 = b'p';
+/// Bytes that the id of a unit has behind that of its document: two numbers in hexadecimal.
+const UNIT_BYTES: usize = 16 + 8;
 
 /// The id of a document: UTF-8, 1 to [`DocId::MAX_BYTES`] bytes, unchanged from input to output.
 ///
@@ -86,6 +88,20 @@ impl DocId {
             let hash = crate::hash::bytes(u64::from(side), text.as_bytes());
             Self(IdText::new(&format!("{prefix}{}{hash:016x}", &text[..most])))
         })
+    }
+
+    /// The id of a unit of this document: by the hash of its content, and the number of units before it with
+    /// that content. It may be longer than [`Self::MAX_BYTES`], and
+    /// then stays in its process.
+    #[must_use]
+    pub fn of_unit(&self, content: u64, occurrence: u32) -> Self {
+        Self(IdText::new(&format!("{self}{content:016x}{occurrence:08x}")))
+    }
+
+    /// The document of an id [of a unit](Self::of_unit).
+    pub fn document_of_unit(&self) -> &str {
+        let text = self.as_str();
+        &text[..text.len() - UNIT_BYTES]
     }
 
     /// Words of an id that is stored without an allocation.
@@ -230,6 +246,16 @@ mod tests {
         assert_eq!(id("a").beside_reference(), id("a"));
         let long = ["x".repeat(1024), "x".repeat(1023) + "y"].map(|text| id(&text).in_reference());
         assert!(long[0] != long[1] && long[0].as_str().len() <= DocId::MAX_BYTES);
+    }
+
+    #[test]
+    fn ids_of_units_have_their_document() {
+        for text in ["a", "日", &"x".repeat(1024)] {
+            let document = DocId::new(text).unwrap();
+            let unit = document.of_unit(0xab, 7);
+            assert_eq!(unit.document_of_unit(), text);
+            assert!(unit != document.of_unit(0xab, 8) && unit != document.of_unit(0xac, 7));
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod fields;
 mod id;
 pub mod retention;
 mod separator;
+pub mod units;
 
 pub use event::{DocChange, DocEvent, Facts, Letter, Position, UpsertedDoc};
 pub use id::DocId;

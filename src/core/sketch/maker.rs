@@ -61,6 +61,11 @@ impl SketchMaker {
         self.builder.sketch(self.builder.fingerprint, Features::set(features), fields)
     }
 
+    /// The number of words of a text, see [`Featurizer::features_and_words`].
+    pub fn words(&mut self, text: &str) -> usize {
+        self.featurizer.features_and_words(text).1
+    }
+
     /// The terms of a text, from which its sketches under any table are made; `None` for a text without
     /// tokens.
     pub fn terms(&mut self, text: &str) -> Option<Terms> {

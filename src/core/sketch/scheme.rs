@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::params::SketchParams;
 use super::theory::estimate::standard_error;
 use crate::description::Description;
+use crate::doc::units::UnitRules;
 use crate::pair::{Evidence, Similarity};
 use crate::pair_rule::PairRule;
 use crate::text::measures::Measure;
@@ -35,13 +36,17 @@ pub struct Scheme {
     /// words of a sketch.
     #[serde(skip_serializing_if = "PairRule::is_empty")]
     pub pairs: PairRule,
+    /// What of a document is sketched; `None`: all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub units: Option<UnitRules>,
 }
 
 impl Default for Scheme {
     /// That of the pipeline `minhash`: sets of word 3-shingles, the default sketch, no features kept.
     fn default() -> Self {
         let (text, sketch) = (TextRules::default(), SketchParams::default());
-        Self { version: VERSION, text, sketch, blocks: None, exact: false, pairs: PairRule::default() }
+        let pairs = PairRule::default();
+        Self { version: VERSION, text, sketch, blocks: None, exact: false, pairs, units: None }
     }
 }
 
@@ -66,6 +71,10 @@ impl Scheme {
             true => Description::new(),
             false => Description::new().with("pairs.where", &*self.pairs.to_string()),
         };
+        let units = self.units.map_or_else(Description::new, |units| {
+            let described = Description::new().with("text.split", units.split.name());
+            described.with("text.split_least", units.least_words)
+        });
         Description::new()
             .with("scheme.version", self.version)
             .with("scheme.features", if self.exact { "kept" } else { "dropped" })
@@ -73,6 +82,7 @@ impl Scheme {
             .and(sketch)
             .and(blocks)
             .and(pairs)
+            .and(units)
     }
 
     /// Stable 64-bit hash of the [description](Self::description). Equal schemes have equal fingerprints, on

@@ -116,7 +116,7 @@ fn note_folders(deployment: &Deployment, problems: &mut Problems) {
 /// # Errors
 /// All problems of the pipeline and the deployment.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
-    let plan = problems.take(args.pipeline.load());
+    let plan = problems.take(args.pipeline.load_of_documents());
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = args.config.as_ref().map(|path| Deployment::load(path, &environment)).transpose();
     let deployment = problems.take(deployment);

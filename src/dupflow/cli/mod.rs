@@ -24,6 +24,7 @@ mod summary;
 #[cfg(feature = "kafka")]
 mod topics;
 pub mod trace;
+mod units;
 pub mod verify;
 
 use std::ffi::OsString;
@@ -143,12 +144,22 @@ impl PipelineArgs {
         Plan::load(&self.pipeline, &self.overrides)
     }
 
+    /// The plan, for a command that compares whole documents.
+    ///
+    /// # Errors
+    /// All problems of the pipeline; one that cuts documents into units.
+    fn load_of_documents(&self) -> anyhow::Result<Plan> {
+        let plan = self.load()?;
+        anyhow::ensure!(plan.scheme.units.is_none(), units::NOT_DOCUMENTS);
+        Ok(plan)
+    }
+
     /// The plan, for a command that reads no reference.
     ///
     /// # Errors
-    /// All problems of the pipeline; one that finds the documents of a reference.
+    /// As [`Self::load_of_documents`]; one that finds the documents of a reference.
     fn load_without_reference(&self) -> anyhow::Result<Plan> {
-        let plan = self.load()?;
+        let plan = self.load_of_documents()?;
         anyhow::ensure!(
             !plan.finds_items(),
             "blocking.kind: \"reference\" finds the documents of a replay's --against, and this command \

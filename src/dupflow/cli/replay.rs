@@ -27,6 +27,7 @@ use super::arguments::verbosity::Verbosity;
 use super::arguments::views;
 use super::arguments::written;
 use super::audit;
+use super::units;
 use crate::config::{
     AuditConfig, DECISIONS_ARE_JSON, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel,
     MonitorConfig, OutputFormat, Plan, ProcessConfig, ProvenancePlace, SinkConfig, SourceConfig, ViewConfig,
@@ -193,6 +194,14 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         ("--views", args.views.is_some()),
     ];
     args.reference.apply(plan.as_mut(), args.emit, &others, &mut problems);
+    let not_of_units =
+        [("--against", !args.reference.against.is_empty()), ("--resume", args.resume.resume.is_some())];
+    units::note_conflicts(
+        plan.as_ref(),
+        args.emit,
+        &[&not_of_units[..], &others[1..]].concat(),
+        &mut problems,
+    );
     let resumable = args.resume.open(&mut problems);
     let mut is_published = false;
     if let Some(replay) = &resumable {

@@ -95,6 +95,7 @@ pub(in crate::dataflow) fn collapse<'scope>(
                 applied.apply(members, group, epoch, stages.expand_limit, pairs_copies.then_some(pair));
                 let after = members.len();
                 let is_new_star = before <= stages.expand_limit && after > stages.expand_limit;
+                let is_new_star = is_new_star && stages.scheme.units.is_none();
                 stages.observers.metrics.add(Counter::Starred, u64::from(is_new_star));
                 let diff = i8::from(after > 0) - i8::from(before > 0);
                 if diff != 0 {

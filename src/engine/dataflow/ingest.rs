@@ -13,7 +13,7 @@ use timely::dataflow::{Scope, Stream};
 use timely::scheduling::Activator;
 
 use super::Stages;
-use super::documents::arrival::{Arrival, ArrivalContent};
+use super::documents::arrival::{Arrival, ArrivalContent, SketchedUnit, TextUnits};
 use super::documents::kept;
 use super::intake::{BatchEnd, BatchRecord, Intake, Pull};
 use super::operator::{Operator, Output};
@@ -24,7 +24,8 @@ use crate::dataflow::documents::key::EventKey;
 use crate::dataflow::documents::retain::Tick;
 use dupflow_core::doc::fields::FieldFlaws;
 use dupflow_core::doc::retention::RetentionClock;
-use dupflow_core::doc::{DocEvent, Position};
+use dupflow_core::doc::units::{Unit, UnitRules, units};
+use dupflow_core::doc::{DocEvent, Facts, Position};
 use dupflow_core::hash;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::origins::Origins;
@@ -268,6 +269,11 @@ fn sketched(position: Position, event: DocEvent<'_>, maker: &mut SketchMaker, st
         Some(text) if stages.scheme.live().is_some() => {
             maker.terms(&text).map_or(ArrivalContent::Empty, |terms| ArrivalContent::Terms(Box::new(terms)))
         }
+        Some(text) if let Some(rules) = stages.scheme.units => {
+            let hashes = stages.hashes(&fields.row, is_of_reference);
+            let units = sketched_units(&text, Facts { ts, bytes, position }, rules, maker, &hashes);
+            ArrivalContent::Units(Box::new(TextUnits { text: hash::bytes(0, text.as_bytes()), units }))
+        }
         Some(text) => {
             let made = maker.sketch_with(&text, &stages.hashes(&fields.row, is_of_reference));
             made.map_or(ArrivalContent::Empty, |(sketch_id, sketch)| {
@@ -281,6 +287,27 @@ fn sketched(position: Position, event: DocEvent<'_>, maker: &mut SketchMaker, st
     let key = key.filter(|key| *key != EventKey::new(ts, position)).map(Box::new);
     let fields = fields.row;
     Arrival { hash, id, position, ts, content, bytes, is_restored: false, key, fields }
+}
+
+/// The units of a text that are long enough, with their sketches.
+fn sketched_units(
+    text: &str,
+    facts: Facts,
+    UnitRules { split, least_words }: UnitRules,
+    maker: &mut SketchMaker,
+    fields: &[u64],
+) -> Vec<SketchedUnit> {
+    let mut sketched = Vec::new();
+    for Unit { text: own, content, occurrence, span } in units(text, split) {
+        if maker.words(own) >= least_words
+            && let Some((id, sketch)) = maker.sketch_with(own, fields)
+        {
+            let bytes = u32::try_from(span.to - span.from).unwrap_or(u32::MAX);
+            let (named, facts) = ((content, occurrence), Facts { bytes, ..facts });
+            sketched.push(SketchedUnit { named, span, facts, sketch: (id, Box::new(sketch)) });
+        }
+    }
+    sketched
 }
 
 /// A change of the watch list as the dataflow sends it: with the sketch of its text or, under live weights,

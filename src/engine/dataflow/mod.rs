@@ -13,6 +13,9 @@
 //! by       batch     id        sketch        block    x        y          x, y      worker 0
 //! ```
 //!
+//! Where documents are cut into units, `units` takes the place of `upsert`; where weights follow the corpus,
+//! `live` does.
+//!
 //! Time is the epoch. Operators are written by hand over totally ordered time: each keeps the records of an
 //! open epoch and handles them together when the epoch closes (`by_epoch`), so that its output is a function
 //! of the corpus before and after the epoch. The index holds distinct sketches, named by their content;
@@ -34,6 +37,7 @@ mod shared;
 mod sketches;
 mod spill;
 mod stages;
+mod units;
 mod upsert;
 mod verify;
 #[cfg(feature = "views")]
@@ -89,6 +93,10 @@ pub fn build(
     let ingested = ingest::ingest(scope, stages, intake, Rc::clone(&open), Rc::clone(&pending));
     let IngestOutputs { arrivals, ticks, read, resolved, id_queries, watches, wake } = ingested;
     let (memberships, watches, resolved, id_queries, reports) = match stages.scheme.live() {
+        None if stages.scheme.units.is_some() => {
+            let units = units::units(arrivals, ticks, stages);
+            (units.memberships, watches, resolved, None, units.reports)
+        }
         None => {
             let upserted = upsert::upsert(arrivals, ticks, stages);
             let id_queries = Some((id_queries, upserted.documents));

@@ -87,6 +87,7 @@ impl Follow for Memberships {
             ArrivalContent::Empty => SketchHalf::NO_SKETCH,
             ArrivalContent::Sketch(id, _) => SketchHalf(id.low()),
             ArrivalContent::Terms(_) => unreachable!("only live weights sketch later"),
+            ArrivalContent::Units(_) => unreachable!("units are members in place of their document"),
         }
     }
 

@@ -91,8 +91,8 @@ fn parts(found: &DocPair) -> (&DocId, &DocId, f64) {
 impl LiveItems {
     /// Takes the changes of documents of an epoch.
     pub(super) fn change(&mut self, changes: &[DocChange], rules: &ItemRules) {
-        for DocChange { id, now, fields, word } in changes.iter().filter(|change| change.id.is_of_reference())
-        {
+        let items = changes.iter().filter(|change| change.id.is_of_reference());
+        for DocChange { id, now, fields, word, .. } in items {
             let Some(facts) = now else {
                 self.items.remove(id);
                 continue;

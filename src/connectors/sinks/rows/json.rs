@@ -53,6 +53,7 @@ impl<W: Destination> RowWriter for JsonLines<W> {
             }
             OutputRow::Rejected { rejected, threshold } => write_rejected(out, rejected, threshold)?,
             OutputRow::Item { found } => serde_json::to_writer(&mut *out, found)?,
+            OutputRow::RemovedUnit { removed } => serde_json::to_writer(&mut *out, removed)?,
             OutputRow::Removed { id, kept, cluster, old } => {
                 for (before, document) in [("{\"id\":", id), (",\"kept\":", kept), (",\"cluster\":", cluster)]
                 {

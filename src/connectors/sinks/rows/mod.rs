@@ -14,6 +14,7 @@ pub(crate) mod pair_json;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod provenance;
+mod removed_unit;
 mod row;
 
 pub use self::csv::CsvRows;
@@ -24,4 +25,5 @@ pub use found_item::FoundItem;
 pub use json::JsonLines;
 pub use pair_json::StandardError;
 pub use provenance::{OutputProvenance, WithProvenance};
+pub use removed_unit::{RemovedUnit, UnitName};
 pub use row::{OutputRow, RowKind, RowWriter};

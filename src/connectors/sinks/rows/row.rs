@@ -6,6 +6,7 @@ use super::cluster_json::ReportChange;
 use super::column::{ColumnType, OutputCell, whole};
 use super::found_item::FoundItem;
 use super::pair_json::StandardError;
+use super::removed_unit::RemovedUnit;
 use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::detect::RejectedPair;
@@ -80,6 +81,11 @@ pub enum OutputRow<'a> {
         /// In a corpus that is compared with a reference: whether the kept document is of it.
         old: Option<bool>,
     },
+    /// A unit of a document to remove.
+    RemovedUnit {
+        /// The unit.
+        removed: &'a RemovedUnit<'a>,
+    },
     /// A candidate that the filter has rejected.
     Rejected {
         /// The pair, and why.
@@ -139,6 +145,8 @@ pub enum RowKind {
         /// Whether the corpus is compared with a reference.
         old: bool,
     },
+    /// [`OutputRow::RemovedUnit`].
+    RemovedUnits,
     /// [`OutputRow::Rejected`].
     Rejected,
     /// [`OutputRow::Item`].
@@ -232,6 +240,7 @@ impl RowKind {
                 ("pairs", ColumnType::Integer),
             ],
             Self::Items => FoundItem::COLUMNS.to_vec(),
+            Self::RemovedUnits => RemovedUnit::COLUMNS.to_vec(),
             Self::Removed { old } => {
                 let texts = ["id", "kept", "cluster"].map(|name| (name, ColumnType::Text));
                 [&texts[..], &when(old, &OLD)].concat()
@@ -277,6 +286,7 @@ impl<'a> OutputRow<'a> {
             OutputRow::Kept { id: kept } => each(&[OutputCell::Text(kept)]),
             OutputRow::Rejected { rejected, threshold } => each(&turned_down(rejected, threshold)),
             OutputRow::Item { found } => each(&found.cells()),
+            OutputRow::RemovedUnit { removed } => each(&removed.cells()),
             OutputRow::Removed { id: removed, kept, cluster, old } => {
                 let mut cells = [removed, kept, cluster].map(OutputCell::Text).to_vec();
                 cells.extend(old.map(OutputCell::Flag));

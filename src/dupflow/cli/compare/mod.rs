@@ -76,7 +76,7 @@ pub struct Args {
 /// All problems of the pipeline; texts and inputs that cannot be read; documents that are not in the corpus;
 /// a page that cannot be written.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
-    let plan = problems.take(args.pipeline.load());
+    let plan = problems.take(args.pipeline.load_of_documents());
     if args.corpus.is_empty() && args.layout.layout() != InputLayout::default() {
         problems.note("options for records have an effect with --corpus only");
     }

@@ -87,7 +87,7 @@ pub(super) fn run(
     log: &dyn Fn(Dispatch),
 ) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
-    let plan = problems.take(args.pipeline.load());
+    let plan = problems.take(args.pipeline.load_of_documents());
     let environment = |name: &str| std::env::var(name).ok();
     let mut deployment = problems.take(Deployment::load(&args.config, &environment));
     let resolve = |place: &Deployment| Input::resolve(place.inputs(), place.layout());

@@ -145,6 +145,8 @@ mod tests {
             ("output.clusters=star", &["output.clusters"]),
             ("text.spaceless=run", &["text.spaceless"]),
             ("text.marks=split", &["text.marks"]),
+            ("text.split=document", &[]),
+            ("text.split=line", &["output.expand_limit", "text.split", "text.split_least"]),
             (
                 "blocking.also.kind=banding",
                 &[

@@ -73,7 +73,9 @@ impl Draft {
             // Of a scaled sketch the kept values are in the blocks.
             exact: verify == Verify::Exact || sketch.scaled().is_none() && kinds.any(BlockingKind::Shingles),
             pairs: pair_rule(&mut settings),
+            units: text::units::rules(&mut settings),
         };
+        text::units::agree(&mut settings, &scheme, kinds.any(BlockingKind::Reference));
         weights::agree(&mut settings, &scheme);
         let threshold = match params.kind {
             FilterKind::Hamming => hamming::threshold(&mut settings, &sketch),
@@ -84,10 +86,12 @@ impl Draft {
         let (blocking, also) = blocking::plan(&mut settings, kinds, &scheme, threshold, documents);
         let filter = filter::plan(&mut settings, &scheme, threshold, &params);
         let finds_items = kinds.any(BlockingKind::Reference);
-        let expand_limit = match finds_items {
+        let expand_limit = match (finds_items, &scheme.units) {
             // Copies are no pairs, and each has its own.
-            true => usize::MAX,
-            false => settings.get(&keys::EXPAND_LIMIT).unwrap_or(1000),
+            (true, _) => usize::MAX,
+            // A cluster is the same, and a unit may have a million copies.
+            (false, Some(_)) => 1,
+            (false, None) => settings.get(&keys::EXPAND_LIMIT).unwrap_or(1000),
         };
         let clusters = settings.get(&keys::CLUSTERS).unwrap_or_default();
         let cluster_limit = settings.get(&keys::CLUSTER_LIMIT).unwrap_or(Clusters::LIMIT);

@@ -12,6 +12,7 @@ use dupflow_core::block::banding::MAX_ROWS;
 use dupflow_core::block::{BlockingKind, HotPolicy, LeadersBy};
 use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::doc::retention::{self, RetentionClock};
+use dupflow_core::doc::units::Split;
 use dupflow_core::filter::{FilterKind, Verify};
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind};
 use dupflow_core::text::measures::Measure;
@@ -110,6 +111,11 @@ pub(in crate::config) const STOP_WORDS: TypedKey<Result<Vec<String>, String>> = 
 );
 pub(in crate::config) const STEM: TypedKey<Stem> =
     choice!("text.stem", of Stem::ALL.iter().map(|stem| (stem.name(), *stem)).collect());
+pub(in crate::config) const SPLIT: TypedKey<Option<Split>> = choice!(
+    "text.split",
+    ["document" => None, "paragraph" => Some(Split::Paragraph), "line" => Some(Split::Line)]
+);
+pub(in crate::config) const SPLIT_LEAST: TypedKey<usize> = whole!("text.split_least", 1, 1000);
 /// The weight of one field.
 pub(in crate::config) const FIELDS: TypedKey<u32> = whole!("text.fields.*", 1, Field::MOST);
 pub(in crate::config) const WEIGHTS: TypedKey<&str> =
@@ -249,6 +255,8 @@ pub(in crate::config) const KEYS: &[&dyn ConfigKey] = &[
     &NORMALIZE,
     &STOP_WORDS,
     &STEM,
+    &SPLIT,
+    &SPLIT_LEAST,
     &FIELDS,
     &WEIGHTS,
     &IDF,

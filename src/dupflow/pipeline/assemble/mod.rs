@@ -150,7 +150,8 @@ fn job_stages(plan: &Plan, deployment: &Deployment, held: FieldRules, mode: &Mod
     // So are those of notices.
     stages.watches = deployment.watch.is_some();
     let has_monitor = deployment.monitor.is_some() || (count > 1 && matches!(mode, Mode::Run { .. }));
-    if !deployment.emit.has_similarities() && !has_monitor && !stages.watches {
+    let has_similarities = deployment.emit.has_similarities() || plan.scheme.units.is_some();
+    if !has_similarities && !has_monitor && !stages.watches {
         stages.filter = plan.membership_filter();
     }
     stages

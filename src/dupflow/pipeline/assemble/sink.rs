@@ -22,7 +22,7 @@ use dupflow_connectors::rewrite::{CopySettings, CopyTarget, DocumentsCopy, Selec
 use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, ContainedList, CsvRows, DecisionLines, DeferredWriter, DeltaLines,
     Destination, DocumentList, ItemCountsSlot, ItemOutput, ItemRules, ItemSink, JsonLines, KeepList,
-    MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink, StandardError, WithProvenance,
+    MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink, StandardError, UnitList, WithProvenance,
 };
 use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
@@ -297,6 +297,9 @@ impl SinkParts<'_> {
         };
         let metrics = Arc::clone(&self.stages.observers.metrics);
         match self.deployment.emit {
+            EmitKind::Remove if self.plan.scheme.units.is_some() => {
+                Box::new(UnitList::with_rows(rows, clusters, self.plan.keep.clone(), &self.stages.fields))
+            }
             EmitKind::Deltas => {
                 let sink = DeltaLines::with_rows(rows, self.evidence()).with_shares(self.shares());
                 Box::new(sink.with_causes(self.deployment.causes).with_times(times))
@@ -338,6 +341,7 @@ impl SinkParts<'_> {
             EmitKind::ClusterDeltas => RowKind::ClusterDeltas { times },
             EmitKind::Pairs => RowKind::Pairs { shares, evidence, old },
             EmitKind::Keep => RowKind::Kept,
+            EmitKind::Remove if self.plan.scheme.units.is_some() => RowKind::RemovedUnits,
             EmitKind::Remove => RowKind::Removed { old },
             EmitKind::Clusters => RowKind::Clusters,
             EmitKind::Decisions => unreachable!("decisions are no rows"),

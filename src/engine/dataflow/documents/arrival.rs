@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataflow::documents::key::EventKey;
 use dupflow_core::doc::fields::FieldRow;
+use dupflow_core::doc::units::UnitSpan;
 use dupflow_core::doc::{DocChange, DocId, Facts, Position};
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::Sketch;
@@ -20,6 +21,28 @@ pub(in crate::dataflow) enum ArrivalContent {
     Sketch(SketchId, Box<Sketch>),
     /// The new text has these terms. It is sketched once the terms are weighted.
     Terms(Box<Terms>),
+    /// The new text has these units.
+    Units(Box<TextUnits>),
+}
+
+/// The units of a text that are compared.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::dataflow) struct TextUnits {
+    /// Hash of the text.
+    pub(in crate::dataflow) text: u64,
+    /// In the order of the text.
+    pub(in crate::dataflow) units: Vec<SketchedUnit>,
+}
+
+/// A unit of a text with its sketch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::dataflow) struct SketchedUnit {
+    /// Hash of its content, and the number of units before it with that content.
+    pub(in crate::dataflow) named: (u64, u32),
+    pub(in crate::dataflow) span: UnitSpan,
+    /// Those of the document, with the bytes of the unit.
+    pub(in crate::dataflow) facts: Facts,
+    pub(in crate::dataflow) sketch: (SketchId, Box<Sketch>),
 }
 
 /// A sketched event.
@@ -55,7 +78,13 @@ impl Arrival {
             ArrivalContent::Sketch(_, sketch) => sketch.words.first().copied(),
             _ => None,
         };
-        DocChange { id: self.id.clone(), now: Some(self.facts()), fields: self.fields.clone(), word }
+        DocChange {
+            id: self.id.clone(),
+            now: Some(self.facts()),
+            fields: self.fields.clone(),
+            word,
+            unit: None,
+        }
     }
 
     /// The key that the event gives its document.

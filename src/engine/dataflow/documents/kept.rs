@@ -90,6 +90,7 @@ pub(in crate::dataflow) fn keep(arrival: &Arrival, key: Option<EventKey>, change
                 bytes.extend_from_slice(&count.to_le_bytes());
             }
         }
+        ArrivalContent::Units(_) => unreachable!("no state has documents that are cut into units"),
     });
 }
 

@@ -64,7 +64,9 @@ impl Follow for Updates {
         match content {
             ArrivalContent::Delete => TextState::Ended,
             ArrivalContent::Empty => TextState::WithoutToken,
-            ArrivalContent::Terms(_) | ArrivalContent::Sketch(..) => TextState::WithTokens,
+            ArrivalContent::Terms(_) | ArrivalContent::Sketch(..) | ArrivalContent::Units(_) => {
+                TextState::WithTokens
+            }
         }
     }
 
@@ -73,7 +75,9 @@ impl Follow for Updates {
             ArrivalContent::Delete => None,
             ArrivalContent::Empty => Some((None, fields)),
             ArrivalContent::Terms(terms) => Some((Some(terms), fields)),
-            ArrivalContent::Sketch(..) => unreachable!("live weights sketch later"),
+            ArrivalContent::Sketch(..) | ArrivalContent::Units(_) => {
+                unreachable!("live weights sketch later, and whole documents")
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod fields;
 pub(super) mod frozen;
+pub(super) mod units;
 pub(super) mod weights;
 
 use crate::config::pipeline::keys;

@@ -1,0 +1,64 @@
+//! The repeated units as a list: those to remove.
+//!
+//! ```text
+//! {"document":"…","unit":2,"from":310,"to":498,"of":{"document":"…","unit":0},"similarity":1.0}
+//! ```
+
+use std::fmt;
+use std::io;
+
+use super::repeated::RepeatedUnits;
+use crate::mark::Mark;
+use crate::sinks::contract::Sink;
+use crate::sinks::rows::{OutputRow, RowWriter};
+use dupflow_core::cluster::{Clusters, KeepRule};
+use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::doc::{DocChange, Letter};
+use dupflow_core::pair::Delta;
+use dupflow_core::time::Progress;
+
+/// Holds the units and the pairs that the changes accumulate to, and writes the list at the end.
+pub struct UnitList<R> {
+    out: R,
+    units: RepeatedUnits,
+}
+
+impl<R: RowWriter> UnitList<R> {
+    /// `clusters` must be empty, its limit has no effect; documents hold the fields `held`, one of which the
+    /// rule may read.
+    pub fn with_rows(out: R, clusters: Clusters, keep: KeepRule, held: &FieldRules) -> Self {
+        Self { out, units: RepeatedUnits::new(clusters, keep, held) }
+    }
+}
+
+impl<R: RowWriter> Sink for UnitList<R> {
+    fn wants_documents(&self) -> bool {
+        true
+    }
+
+    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
+        self.units.change(changes);
+        Ok(())
+    }
+
+    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        self.units.follow(deltas);
+        Ok(())
+    }
+
+    fn commit(&mut self, _: &Mark) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let Self { out, units } = self;
+        units.removed(|removed| out.row(&OutputRow::RemovedUnit { removed }))?;
+        out.finish()
+    }
+}
+
+impl<R> fmt::Debug for UnitList<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnitList").finish_non_exhaustive()
+    }
+}

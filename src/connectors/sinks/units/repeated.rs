@@ -1,0 +1,100 @@
+//! The live units, and which of them are removed.
+//!
+//! In: changes of units and of their pairs. Out: of each cluster of units all but one. The rule of the keep
+//! list selects it; of equals it is the one of the smallest document, by bytes, and there the first.
+
+use std::collections::BTreeMap;
+
+use crate::sinks::rows::{RemovedUnit, UnitName};
+use dupflow_core::cluster::{Clusters, KeepFacts, KeepRule};
+use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::doc::units::UnitFacts;
+use dupflow_core::doc::{DocChange, DocId};
+use dupflow_core::pair::{Delta, Pair, Similarity};
+
+/// The live units and their clusters.
+pub(super) struct RepeatedUnits {
+    clusters: Clusters,
+    keep: KeepRule,
+    /// The place of the rule's field among those that documents hold.
+    field: Option<usize>,
+    alive: BTreeMap<DocId, (KeepFacts, UnitFacts)>,
+    pairs: BTreeMap<Pair<DocId>, Similarity>,
+}
+
+impl RepeatedUnits {
+    /// No units. `clusters` must be empty; its limit has no effect.
+    pub(super) fn new(clusters: Clusters, keep: KeepRule, held: &FieldRules) -> Self {
+        let field = keep.field().and_then(|name| held.place(name));
+        Self { clusters, keep, field, alive: BTreeMap::new(), pairs: BTreeMap::new() }
+    }
+
+    /// Takes the changes of units of an epoch.
+    pub(super) fn change(&mut self, changes: &[DocChange]) {
+        for DocChange { id, now, fields, unit, .. } in changes {
+            let Some((facts, unit)) = now.zip(*unit) else {
+                self.alive.remove(id);
+                continue;
+            };
+            let rank = self.field.map_or(0, |place| self.keep.rank(fields.get(place)));
+            self.alive.insert(id.clone(), (KeepFacts { facts, rank }, unit));
+        }
+    }
+
+    /// Takes the changes of pairs of an epoch.
+    pub(super) fn follow(&mut self, deltas: &[Delta]) {
+        self.clusters.follow(deltas);
+        for Delta { pair: found, diff, .. } in deltas {
+            if *diff > 0 {
+                self.pairs.insert(found.pair.clone(), found.similarity);
+            } else {
+                self.pairs.remove(&found.pair);
+            }
+        }
+    }
+
+    /// Calls `each` with the units to remove, by document and place.
+    ///
+    /// # Errors
+    /// The first error of `each`.
+    pub(super) fn removed<E>(
+        &mut self,
+        each: impl FnMut(&RemovedUnit<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let all = self.clusters.all();
+        // Of copies one is in the pairs with others: the similarity is that of the sketches.
+        let of_sketches = |(pair, similarity): (&Pair<DocId>, &Similarity)| {
+            let [a, b] = [pair.lo(), pair.hi()].map(|id| self.alive.get(id).map(|(_, unit)| unit.sketch));
+            [((a, b), similarity.get()), ((b, a), similarity.get())]
+        };
+        let similarities: BTreeMap<_, f64> = self.pairs.iter().flat_map(of_sketches).collect();
+        let mut removed = Vec::new();
+        for cluster in all.chunk_by(|(a, _), (b, _)| a == b) {
+            // Every unit in a pair is alive.
+            let members = || {
+                cluster.iter().filter_map(|(_, id)| {
+                    let (facts, unit) = self.alive.get(id)?;
+                    Some((self.keep.precedence(*facts), id.document_of_unit(), unit))
+                })
+            };
+            let order = |(first, document, unit): &(_, _, &UnitFacts)| (*first, *document, unit.span.place);
+            let Some((_, of, kept)) = members().min_by_key(order) else { continue };
+            let others = members().filter(|(_, document, unit)| (*document, unit.span) != (of, kept.span));
+            removed.extend(others.map(|(_, document, unit)| RemovedUnit {
+                document,
+                unit: unit.span.place,
+                from: unit.span.from,
+                to: unit.span.to,
+                of: UnitName { document: of, unit: kept.span.place },
+                similarity: match unit.sketch == kept.sketch {
+                    true => Some(Similarity::ONE.get()),
+                    false => similarities.get(&(Some(unit.sketch), Some(kept.sketch))).copied(),
+                },
+            }));
+        }
+        removed.sort_unstable_by_key(|row| (row.document, row.unit));
+        let bytes: u64 = removed.iter().map(|row| row.to - row.from).sum();
+        tracing::info!(units = self.alive.len(), removed = removed.len(), bytes, rule = %self.keep, "listed");
+        removed.iter().try_for_each(each)
+    }
+}

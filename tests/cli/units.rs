@@ -1,0 +1,184 @@
+//! `text.split`: repeated paragraphs and lines of documents.
+//!
+//! Bug classes: a unit that is cut at another byte than the row says; a unit of an old text that stays after
+//! an update or a delete; a row that depends on epochs or workers; a command that takes a unit for a
+//! document.
+
+use serde_json::{Value, json};
+
+use super::dupflow::Place;
+use super::feeds::{delete, lines, upsert, words};
+
+const REMOVE: &str = "--emit remove --set text.split=paragraph";
+
+/// The removed units: document, unit, and the unit that stays, as "a 3: b 1".
+fn removed(place: &Place, options: &str) -> Vec<String> {
+    let (run, _) = place.replay(&format!("{options} feed.jsonl"));
+    let row = |row: Value| {
+        let of = &row["of"];
+        format!("{} {}: {} {}", row["document"], row["unit"], of["document"], of["unit"]).replace('"', "")
+    };
+    lines(&run.out).into_iter().map(row).collect()
+}
+
+/// A paragraph of 30 words.
+fn paragraph(n: u32) -> String {
+    words(100 * n..100 * n + 30)
+}
+
+fn joined(paragraphs: &[u32]) -> String {
+    paragraphs.iter().map(|n| paragraph(*n)).collect::<Vec<_>>().join("\n\n")
+}
+
+#[test]
+fn repeated_paragraphs_are_listed_with_their_bytes() {
+    let place = Place::new();
+    let near = paragraph(2).replace("w229", "other");
+    let texts = [
+        ("a", format!("\n{}\r\n\r\nRead more\r\n \t\r\n{}\r\n", paragraph(1), paragraph(1))),
+        ("b", format!("Read more\n\n{}\n{}\n\n\n{near}", paragraph(5), paragraph(6))),
+        ("c", format!("{}\n\n{}\n\n{}", paragraph(2), paragraph(1), paragraph(5))),
+    ];
+    place.file("feed.jsonl", texts.iter().map(|(id, text)| upsert(id, text)).collect::<String>());
+    let (run, _) = place.replay(&format!("{REMOVE} -p exact feed.jsonl"));
+    let rows = lines(&run.out);
+    let named =
+        |row: &Value| [&row["document"], &row["unit"], &row["of"], &row["similarity"]].map(Clone::clone);
+    let of = |document: &str, unit: u32| json!({ "document": document, "unit": unit });
+    let expected = [
+        [json!("a"), json!(2), of("a", 0), json!(1.0)],
+        [json!("c"), json!(0), of("b", 2), json!(27.0 / 29.0)],
+        [json!("c"), json!(1), of("a", 0), json!(1.0)],
+    ];
+    assert_eq!(rows.len(), 3, "{}", run.out);
+    for (row, wanted) in rows.iter().zip(expected) {
+        let found = named(row);
+        assert_eq!(found[..3], wanted[..3], "{row}");
+        let [is, should] = [&found[3], &wanted[3]].map(|number| number.as_f64().unwrap());
+        assert!((is - should).abs() < 1e-8, "{row}");
+    }
+    let cut = |row: &Value| {
+        let text = &texts.iter().find(|(id, _)| *id == row["document"]).unwrap().1;
+        let byte = |key: &str| usize::try_from(row[key].as_u64().unwrap()).unwrap();
+        text[byte("from")..byte("to")].to_owned()
+    };
+    let cuts = [paragraph(1) + "\r\n", paragraph(2) + "\n\n", paragraph(1) + "\n\n"];
+    assert_eq!(rows.iter().map(cut).collect::<Vec<_>>(), cuts);
+
+    let csv = place.replay(&format!("{REMOVE} --output-format csv feed.jsonl")).0.out;
+    assert!(csv.starts_with("document,unit,from,to,of_document,of_unit,similarity\na,2,"), "{csv}");
+    assert_eq!(removed(&place, &format!("{REMOVE} --set text.split_least=2")).len(), 4, "\"Read more\" too");
+    assert_eq!(removed(&place, &format!("{REMOVE} --set text.split_least=31")), [""; 0]);
+}
+
+#[test]
+fn lines_and_scripts_without_spaces() {
+    let place = Place::new();
+    let (thai, chinese) = (
+        "ข้อความนี้ปรากฏซ้ำในหลายหน้าของเว็บไซต์เดียวกันเสมอจนผู้อ่านจำได้ทั้งหมด",
+        "本页面的所有内容均受版权保护未经许可不得转载或复制",
+    );
+    let text = |n| format!("{}\n{thai}\n\n{chinese}\r\n{}", paragraph(n), paragraph(n + 1));
+    place.file("feed.jsonl", upsert("b", &text(1)) + &upsert("a", &text(7)));
+    let of_lines = "--emit remove --set text.split=line";
+    assert_eq!(removed(&place, of_lines), ["b 1: a 1", "b 2: a 2"]);
+    assert_eq!(
+        removed(&place, &format!("{of_lines} --set output.keep=source-order")),
+        ["a 1: b 1", "a 2: b 2"]
+    );
+    assert_eq!(removed(&place, REMOVE), [""; 0], "the lines beside them differ");
+    let short = text(1).replace(thai, "ข้อความ").replace(chinese, "版权");
+    place.file("feed.jsonl", upsert("b", &short) + &upsert("a", &short.replace('w', "v")));
+    assert_eq!(removed(&place, of_lines), [""; 0]);
+}
+
+/// What is listed is a function of the last texts, however the events are cut.
+#[test]
+fn updates_and_deletes_of_documents() {
+    let place = Place::new();
+    let feed = [
+        upsert("a", &joined(&[1, 2, 1])),
+        upsert("b", &joined(&[2, 3])),
+        upsert("c", &joined(&[3, 4, 1])),
+        upsert("a", &joined(&[9, 2, 9])),
+        delete("b"),
+        upsert("d", &joined(&[4, 4, 2])),
+        upsert("d", "  \n\n "),
+        upsert("b", &joined(&[8, 4])),
+        upsert("e", &joined(&[1])),
+        delete("e"),
+        // The same text at another place of the input.
+        upsert("c", &joined(&[3, 4, 1])),
+    ];
+    let expected = ["a 2: a 0", "c 1: b 1"];
+    let by_order = ["a 2: a 0", "c 1: b 1"];
+    for events in 1..=feed.len() {
+        place.file("feed.jsonl", feed.concat());
+        for workers in [1, 3] {
+            let cut = format!("{REMOVE} --workers {workers} --epoch events:{events}");
+            assert_eq!(removed(&place, &cut), expected, "{cut}");
+            let first = format!("{cut} --set output.keep=source-order");
+            assert_eq!(removed(&place, &first), by_order, "{first}");
+        }
+    }
+    // Before the last event, c came first.
+    place.file("feed.jsonl", feed[..10].concat());
+    for events in [1, 4, 20] {
+        let first = format!("{REMOVE} --epoch events:{events} --set output.keep=source-order");
+        assert_eq!(removed(&place, &first), ["a 2: a 0", "b 1: c 1"], "{first}");
+    }
+}
+
+#[test]
+fn retention_is_of_documents_and_a_result_can_be_verified() {
+    let place = Place::new();
+    let at = |ts: u32, id: &str, text: &str| json!({ "id": id, "ts": ts, "text": text }).to_string() + "\n";
+    place.file(
+        "feed.jsonl",
+        at(1, "a", &joined(&[1, 2])) + &at(5, "b", &joined(&[2, 1])) + &at(9, "c", &joined(&[1])),
+    );
+    let all = ["b 0: a 1", "b 1: a 0", "c 0: a 0"];
+    assert_eq!(removed(&place, &format!("{REMOVE} --epoch ts")), all);
+    assert_eq!(
+        removed(&place, &format!("{REMOVE} --epoch ts --set retention.max_documents=2")),
+        ["c 0: b 1"]
+    );
+    assert_eq!(removed(&place, &format!("{REMOVE} --epoch ts --set retention.max_age=6s")), ["c 0: b 1"]);
+    assert_eq!(removed(&place, &format!("{REMOVE} --memory 64MiB")), all);
+    place.replay(&format!("{REMOVE} --provenance feed.jsonl -o removed.jsonl"));
+    let verified = place.run("verify removed.jsonl feed.jsonl");
+    assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
+}
+
+#[test]
+fn what_compares_documents_is_refused() {
+    let place = Place::new();
+    place.file("feed.jsonl", upsert("a", "b"));
+    let set = "--set text.split=paragraph";
+    for (typed, expected) in [
+        ("replay --emit pairs", "take --emit remove"),
+        ("replay --emit keep", "take --emit remove"),
+        ("replay", "take --emit remove"),
+        ("replay --emit documents -o kept.jsonl", "take --emit remove"),
+        (
+            "replay --emit remove --against feed.jsonl",
+            "--against: does not go with text.split = \"paragraph\"",
+        ),
+        ("replay --emit remove --resume work -o removed.jsonl", "--resume: does not go with"),
+        ("replay --emit remove --monitor 127.0.0.1:0", "--monitor: does not go with"),
+        ("replay --emit remove -p contained", "not compared by containment"),
+        ("replay --emit remove -p weighted --set text.weights=tf-idf", "freeze text.idf"),
+        ("replay --emit remove --set output.clusters=star", "set output.clusters to \"components\""),
+        ("replay --emit remove --set output.expand_limit=9", "has no effect with text.split = \"paragraph\""),
+        ("replay --emit remove --set text.fields.title=1", "leave text.fields out"),
+        ("replay --emit remove --set text.split_least=0", "expected a whole number from 1 to 1000"),
+        ("query --corpus feed.jsonl", "units are found by"),
+        ("compare feed.jsonl", "units are found by"),
+    ] {
+        let run = place.run(&format!("{typed} {set} feed.jsonl"));
+        assert_eq!(run.code, 2, "{typed}: {}", run.err);
+        assert!(run.err.contains(expected), "{typed}: {}", run.err);
+    }
+    let unset = place.run("replay --set text.split_least=9 feed.jsonl").err;
+    assert!(unset.contains("has no effect with text.split = \"document\""), "{unset}");
+}
