@@ -11,6 +11,7 @@
 //! | [`recorded`] | recorded history |
 //! | [`clusters`], [`keep`] | what is derived from the pairs |
 //! | [`contained`] | texts that are parts of other texts |
+//! | [`units`] | paragraphs and lines of documents |
 //! | [`decisions`] | the records of each document, also through ends and restarts |
 //! | [`truth`] | the oracle of true similarities against its definition |
 //! | [`retention`] | documents that expire |
@@ -68,6 +69,7 @@ mod script;
 mod sources;
 mod spill;
 mod truth;
+mod units;
 mod until;
 mod views;
 mod watch;
