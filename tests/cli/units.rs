@@ -151,6 +151,28 @@ fn retention_is_of_documents_and_a_result_can_be_verified() {
 }
 
 #[test]
+fn documents_are_written_without_repeated_units() {
+    let place = Place::new();
+    let text = format!("{}\r\n\r\nIt says \"é\".\n\n{}", paragraph(1), paragraph(2));
+    let other = format!("{}\n\n{}\n \n{}\n", paragraph(2), paragraph(3), paragraph(1));
+    let line = |id: &str, text: &str| format!("{{ \"n\" : 1.0,\"text\":{} ,\"id\":\"{id}\"}}\n", json!(text));
+    let feed = [line("b", "old"), line("c", "short"), line("a", &text), line("b", &other), line("d", &text)];
+    place.file("feed.jsonl", feed.concat() + &delete("d"));
+    let documents = REMOVE.replace("remove", "documents");
+    let kept = [line("c", "short"), line("a", &text), line("b", &(paragraph(3) + "\n \n"))];
+    for cut in ["--epoch events:1 --workers 3", "--workers 1"] {
+        place.replay(&format!("{documents} {cut} feed.jsonl -o clean.jsonl"));
+        assert_eq!(place.read("clean.jsonl"), kept.concat(), "{cut}");
+    }
+
+    let cell = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let table = |of_b: &str| format!("n,text,id\n\" 1\",{},a\n2,{},b\n3,x,c\n", cell(&text), cell(of_b));
+    place.file("feed.csv", table(&other));
+    place.replay(&format!("{documents} feed.csv -o clean.csv"));
+    assert_eq!(place.read("clean.csv"), table(&(paragraph(3) + "\n \n")));
+}
+
+#[test]
 fn what_compares_documents_is_refused() {
     let place = Place::new();
     place.file("feed.jsonl", upsert("a", "b"));
@@ -159,7 +181,9 @@ fn what_compares_documents_is_refused() {
         ("replay --emit pairs", "take --emit remove"),
         ("replay --emit keep", "take --emit remove"),
         ("replay", "take --emit remove"),
-        ("replay --emit documents -o kept.jsonl", "take --emit remove"),
+        ("replay --emit removed-documents -o kept.jsonl", "take --emit remove or documents"),
+        ("replay --emit documents --mark dup -o kept.jsonl", "--mark: does not go with"),
+        ("replay --emit documents --format warc -o kept.warc", "is warc, of which no parts are cut"),
         (
             "replay --emit remove --against feed.jsonl",
             "--against: does not go with text.split = \"paragraph\"",

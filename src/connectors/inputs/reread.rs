@@ -8,7 +8,7 @@ use super::folder::{holds_records, in_order, is_hidden};
 use super::input::{Input, InputPlace};
 use super::open::{columns, detect_format, dialect, read_beginning};
 use crate::formats::{
-    Compression, FileFormat, InputLayout, Metered, RawReader, raw_csv, raw_lines, raw_warc,
+    Compression, Dialect, FileFormat, InputLayout, Metered, RawReader, raw_csv, raw_lines, raw_warc,
 };
 #[cfg(feature = "parquet")]
 use crate::formats::{InMemory, OnDisk, ParquetCopy, RandomAccess};
@@ -17,8 +17,10 @@ use crate::formats::{InMemory, OnDisk, ParquetCopy, RandomAccess};
 pub(crate) struct Reopened {
     pub(crate) format: FileFormat,
     pub(crate) compression: Compression,
-    /// The separator of columns, if it is a table.
-    pub(crate) delimiter: u8,
+    /// How it is written, if it is a table.
+    pub(crate) dialect: Dialect,
+    /// The path to the text of a record.
+    pub(crate) text: String,
     pub(crate) records: RawRecords,
 }
 
@@ -75,7 +77,7 @@ fn open(input: &Input, stored: impl Read + Send + 'static) -> io::Result<Reopene
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
     };
-    Ok(Reopened { format, compression, delimiter: dialect.delimiter, records })
+    Ok(Reopened { format, compression, dialect, text: columns.text, records })
 }
 
 /// Random access to an input.

@@ -18,9 +18,11 @@ mod selection;
 mod target;
 #[cfg(test)]
 mod tests;
+mod units;
 
 pub use pass::{CopiedDocuments, DocumentsCopy};
 pub use plan::problems;
 pub use progress::CopyResume;
 pub use selection::{Selection, SelectionSink, SelectionSlot};
 pub use target::{CopySettings, CopyTarget};
+pub use units::UnitCutSink;

@@ -15,8 +15,8 @@ use crate::failpoint;
 #[cfg(feature = "parquet")]
 use crate::formats::ParquetCopy;
 use crate::formats::{
-    Compression, FileFormat, RawReader, RecordChoice, mark_columns, marked_csv_header, push_csv_mark,
-    push_json_mark,
+    Compression, FileFormat, RawReader, RecordChoice, TextPlace, mark_columns, marked_csv_header,
+    push_csv_mark, push_json_mark,
 };
 use crate::inputs::{FileStamp, Input, RawRecords, ReadInput, RecordIndex, Reopened, reopen};
 
@@ -180,7 +180,7 @@ impl CopyPass<'_> {
             return if is_empty { Ok(()) } else { Err(io::Error::new(io::ErrorKind::Unsupported, why)) };
         }
         check(read)?;
-        let Reopened { format, compression, delimiter, records } = match reopen(&read.input) {
+        let Reopened { format, compression, dialect, text, records } = match reopen(&read.input) {
             // An input that could not be read in the first pass either.
             Err(_) if !read.records.clone().any(|record| self.selection.is_chosen(record)) => return Ok(()),
             opened => opened?,
@@ -188,10 +188,16 @@ impl CopyPass<'_> {
         match records {
             RawRecords::Bytes(mut raw) => {
                 let mut header = raw.header().to_vec();
+                let delimiter = dialect.delimiter;
+                let text = match format {
+                    FileFormat::Jsonl => Some(TextPlace::member(&text)),
+                    _ if header.is_empty() => None,
+                    _ => Some(TextPlace::cell(&header, dialect, &text)?),
+                };
                 if let Some(columns) = self.columns.as_ref().filter(|_| !header.is_empty()) {
                     header = marked_csv_header(&header, delimiter, columns)?;
                 }
-                let form = FileForm { format, compression, header, of: read.input.name() };
+                let form = FileForm { format, compression, header, text, of: read.input.name() };
                 self.begin(read, &form)?;
                 self.records(read, &form, delimiter, &mut *raw)?;
             }
@@ -216,7 +222,14 @@ impl CopyPass<'_> {
                 return Err(changed());
             }
             if number >= self.progress.next && self.selection.is_chosen(number) {
+                let cuts = self.selection.cuts.get(&number);
                 let bytes = match &self.columns {
+                    None if let Some((ranges, text)) = cuts.zip(form.text.as_ref()) => {
+                        marked.clear();
+                        marked.extend_from_slice(record);
+                        text.cut(&mut marked, ranges)?;
+                        &marked
+                    }
                     None => record,
                     Some(columns) => {
                         marked.clear();
@@ -376,6 +389,8 @@ struct FileForm {
     format: FileFormat,
     compression: Compression,
     header: Vec<u8>,
+    /// Where texts are; `None` if they are not looked up.
+    text: Option<TextPlace>,
     of: Arc<str>,
 }
 

@@ -32,6 +32,13 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
         if settings.mark.is_some() && format == FileFormat::Warc {
             problems.push(format!("--mark: \"{name}\" is a web archive, whose records have no columns"));
         }
+        if settings.cuts && matches!(format, FileFormat::Warc | FileFormat::Parquet) {
+            let format = format.name();
+            problems.push(format!(
+                "text.split: \"{name}\" is {format}, of which no parts are cut: take --emit remove, or JSON Lines \
+                 or CSV"
+            ));
+        }
         let header = match &records {
             RawRecords::Bytes(raw) => raw.header().to_vec(),
             #[cfg(feature = "parquet")]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -27,6 +28,8 @@ pub struct Selection {
     pub(crate) alive: u64,
     /// The marks of documents in clusters, if records are marked.
     marks: BTreeMap<u64, ClusterMark>,
+    /// Ascending ranges of bytes that are cut out of the texts of records.
+    pub(super) cuts: BTreeMap<u64, Vec<Range<u64>>>,
 }
 
 /// The mark of a document in a cluster.
@@ -41,6 +44,13 @@ struct ClusterMark {
 pub type SelectionSlot = Arc<Mutex<Option<Selection>>>;
 
 impl Selection {
+    /// The records of all live documents.
+    pub(super) fn of_all(records: impl Iterator<Item = u64>) -> Self {
+        let mut all = Self::default();
+        records.for_each(|record| all.choose(record));
+        Self { alive: all.count, ..all }
+    }
+
     pub(super) fn choose(&mut self, record: u64) {
         let word = usize::try_from(record / 64).unwrap_or(usize::MAX);
         if self.chosen.len() <= word {

@@ -16,6 +16,8 @@ pub struct CopySettings {
     pub resume: Option<CopyResume>,
     /// The name of a mark: the records of all documents are copied, with its columns.
     pub mark: Option<String>,
+    /// Whether repeated units are cut out of the texts of records.
+    pub cuts: bool,
     /// Where they are written.
     pub target: CopyTarget,
 }

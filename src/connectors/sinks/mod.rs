@@ -40,4 +40,5 @@ pub use rows::{
     ColumnType, CsvRows, FoundItem, JsonLines, OutputCell, OutputProvenance, OutputRow, RemovedUnit, RowKind,
     RowWriter, StandardError, UnitName, WithProvenance,
 };
+pub(crate) use units::RepeatedUnits;
 pub use units::UnitList;

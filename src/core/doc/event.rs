@@ -63,7 +63,7 @@ pub struct DocChange {
     /// The first word of its sketch after the epoch; `None` if it is no longer alive, if its text has no
     /// token, and under weights that follow the corpus.
     pub word: Option<u64>,
-    /// What else is known, if the document is a unit of another one and alive.
+    /// What else is known, if the document is a unit of another one.
     pub unit: Option<UnitFacts>,
 }
 

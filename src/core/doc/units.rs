@@ -56,7 +56,7 @@ pub struct UnitRules {
 }
 
 /// The place of a unit in its document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitSpan {
     /// The number of units before it.
     pub place: u32,
@@ -66,8 +66,8 @@ pub struct UnitSpan {
     pub to: u64,
 }
 
-/// What is known of a live unit besides the facts of its document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What is known of a unit besides the facts of its document; of one that has ended only its sketch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitFacts {
     /// Where it is.
     pub span: UnitSpan,

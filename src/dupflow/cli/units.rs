@@ -16,10 +16,10 @@ pub(super) fn note_conflicts(
 ) {
     let Some(units) = plan.and_then(|plan| plan.scheme.units) else { return };
     let name = units.split.name();
-    if emit != EmitKind::Remove {
+    if !matches!(emit, EmitKind::Remove | EmitKind::Documents) {
         problems.note(format_args!(
             "--emit: text.split = \"{name}\" finds repeated parts of documents, which are no pairs of \
-             documents: take --emit remove"
+             documents: take --emit remove or documents"
         ));
     }
     for (option, _) in others.iter().filter(|(_, is_set)| *is_set) {

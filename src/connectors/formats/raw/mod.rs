@@ -1,8 +1,10 @@
 //! The records of a file as they are written there, for a second pass that copies some of them.
 
+mod cut;
 mod mark;
 mod records;
 
+pub(crate) use cut::TextPlace;
 #[cfg(feature = "parquet")]
 pub(crate) use mark::taken;
 pub(crate) use mark::{

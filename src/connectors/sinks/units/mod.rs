@@ -4,3 +4,4 @@ mod list;
 mod repeated;
 
 pub use list::UnitList;
+pub(crate) use repeated::RepeatedUnits;

@@ -13,28 +13,48 @@ use dupflow_core::doc::{DocChange, DocId};
 use dupflow_core::pair::{Delta, Pair, Similarity};
 
 /// The live units and their clusters.
-pub(super) struct RepeatedUnits {
+pub(crate) struct RepeatedUnits {
     clusters: Clusters,
     keep: KeepRule,
     /// The place of the rule's field among those that documents hold.
     field: Option<usize>,
     alive: BTreeMap<DocId, (KeepFacts, UnitFacts)>,
     pairs: BTreeMap<Pair<DocId>, Similarity>,
+    /// The live documents, with the numbers of their records.
+    records: BTreeMap<DocId, u64>,
 }
 
 impl RepeatedUnits {
     /// No units. `clusters` must be empty; its limit has no effect.
-    pub(super) fn new(clusters: Clusters, keep: KeepRule, held: &FieldRules) -> Self {
+    pub(crate) fn new(clusters: Clusters, keep: KeepRule, held: &FieldRules) -> Self {
         let field = keep.field().and_then(|name| held.place(name));
-        Self { clusters, keep, field, alive: BTreeMap::new(), pairs: BTreeMap::new() }
+        Self {
+            clusters,
+            keep,
+            field,
+            alive: BTreeMap::new(),
+            pairs: BTreeMap::new(),
+            records: BTreeMap::new(),
+        }
     }
 
-    /// Takes the changes of units of an epoch.
-    pub(super) fn change(&mut self, changes: &[DocChange]) {
+    /// Takes the changes of documents and units of an epoch.
+    pub(crate) fn change(&mut self, changes: &[DocChange]) {
         for DocChange { id, now, fields, unit, .. } in changes {
-            let Some((facts, unit)) = now.zip(*unit) else {
-                self.alive.remove(id);
-                continue;
+            let (facts, unit) = match (now, unit) {
+                (Some(facts), Some(unit)) => (*facts, *unit),
+                (None, Some(_)) => {
+                    self.alive.remove(id);
+                    continue;
+                }
+                (Some(facts), None) => {
+                    self.records.insert(id.clone(), facts.position.offset);
+                    continue;
+                }
+                (None, None) => {
+                    self.records.remove(id);
+                    continue;
+                }
             };
             let rank = self.field.map_or(0, |place| self.keep.rank(fields.get(place)));
             self.alive.insert(id.clone(), (KeepFacts { facts, rank }, unit));
@@ -42,7 +62,7 @@ impl RepeatedUnits {
     }
 
     /// Takes the changes of pairs of an epoch.
-    pub(super) fn follow(&mut self, deltas: &[Delta]) {
+    pub(crate) fn follow(&mut self, deltas: &[Delta]) {
         self.clusters.follow(deltas);
         for Delta { pair: found, diff, .. } in deltas {
             if *diff > 0 {
@@ -53,11 +73,16 @@ impl RepeatedUnits {
         }
     }
 
+    /// The live documents, with the numbers of their records.
+    pub(crate) fn records(&self) -> &BTreeMap<DocId, u64> {
+        &self.records
+    }
+
     /// Calls `each` with the units to remove, by document and place.
     ///
     /// # Errors
     /// The first error of `each`.
-    pub(super) fn removed<E>(
+    pub(crate) fn removed<E>(
         &mut self,
         each: impl FnMut(&RemovedUnit<'_>) -> Result<(), E>,
     ) -> Result<(), E> {

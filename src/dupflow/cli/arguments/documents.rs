@@ -42,7 +42,7 @@ impl DocumentArgs {
         &self,
         (emit, output): (EmitKind, &Path),
         (inputs, reference): (&[Input], &[Input]),
-        are_several: bool,
+        (are_several, cuts): (bool, bool),
         problems: &mut Problems,
     ) {
         let Some(listed) = emit.copied() else {
@@ -64,7 +64,7 @@ impl DocumentArgs {
         match CopyTarget::new(path, self.shard_size) {
             Err(what) => problems.note(format_args!("--shard-size: {what}")),
             Ok(target) => {
-                let settings = CopySettings { resume: None, mark: self.mark.clone(), target };
+                let settings = CopySettings { resume: None, mark: self.mark.clone(), cuts, target };
                 rewrite::problems(&settings, inputs, reference)
                     .into_iter()
                     .for_each(|what| problems.note(what));

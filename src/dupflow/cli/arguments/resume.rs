@@ -173,8 +173,12 @@ impl ResumableReplay {
             .copied()
             .and_then(|_| CopyTarget::new(deployment.output(), documents.shard_bytes).ok());
         let Some(target) = target.filter(|_| self.found.is_some()) else { return false };
-        let settings =
-            CopySettings { resume: documents.resume.clone(), mark: documents.mark.clone(), target };
+        let settings = CopySettings {
+            resume: documents.resume.clone(),
+            mark: documents.mark.clone(),
+            cuts: false,
+            target,
+        };
         let published = DocumentsCopy::is_published(&settings);
         problems.take(published.with_context(|| format!("--resume: {:?}", self.folder))).unwrap_or_default()
     }

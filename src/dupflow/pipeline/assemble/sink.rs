@@ -18,7 +18,9 @@ use crate::pipeline::outcome::{EndOutput, RejectedOutput};
 use crate::pipeline::provenance::ProvenanceRecorder;
 use crate::pipeline::run::nowhere;
 use dupflow_connectors::inputs::{Input, RecordIndex};
-use dupflow_connectors::rewrite::{CopySettings, CopyTarget, DocumentsCopy, SelectionSink, SelectionSlot};
+use dupflow_connectors::rewrite::{
+    CopySettings, CopyTarget, DocumentsCopy, SelectionSink, SelectionSlot, UnitCutSink,
+};
 use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, ContainedList, CsvRows, DecisionLines, DeferredWriter, DeltaLines,
     Destination, DocumentList, ItemCountsSlot, ItemOutput, ItemRules, ItemSink, JsonLines, KeepList,
@@ -241,13 +243,17 @@ impl SinkParts<'_> {
         let slot = SelectionSlot::default();
         let is_marked = mark.is_some();
         let keep = self.plan.keep.clone();
-        let sink = SelectionSink::new(self.clusters(), keep, listed, is_marked, Arc::clone(&slot));
-        let sink = sink.with_fields(&self.stages.fields).with_reference(self.has_reference());
+        let sink: Box<dyn Sink + Send> = if self.plan.scheme.units.is_some() {
+            Box::new(UnitCutSink::new(self.clusters(), keep, &self.stages.fields, Arc::clone(&slot)))
+        } else {
+            let sink = SelectionSink::new(self.clusters(), keep, listed, is_marked, Arc::clone(&slot));
+            Box::new(sink.with_fields(&self.stages.fields).with_reference(self.has_reference()))
+        };
         let inputs = self.inputs.0.get(self.deployment.reference..).unwrap_or_default().to_vec();
         let places = Arc::clone(self.inputs.1);
-        let settings = CopySettings { resume, mark, target };
+        let settings = CopySettings { resume, mark, cuts: self.plan.scheme.units.is_some(), target };
         let copy = DocumentsCopy::new(settings, inputs, places, slot, self.run).map_err(failed)?;
-        Ok((Box::new(sink), Some(EndOutput::Documents(Box::new(copy)))))
+        Ok((sink, Some(EndOutput::Documents(Box::new(copy)))))
     }
 
     /// Rows in one format, with their provenance if it is wanted.

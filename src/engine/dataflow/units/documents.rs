@@ -47,8 +47,7 @@ pub(super) fn documents<'scope>(
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
     stages: &Stages,
 ) -> RetainOutputs<'scope, LastTexts> {
-    // The documents of the output are the units.
-    retain(arrivals, ticks, "Documents", &Stages { emits_documents: false, ..stages.clone() })
+    retain(arrivals, ticks, "Documents", stages)
 }
 
 impl Follow for LastTexts {

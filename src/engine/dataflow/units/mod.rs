@@ -92,7 +92,8 @@ fn change(
     for ((content, occurrence), left) in before {
         let (id, stays) = (document.of_unit(*content, *occurrence), low(&after, (*content, *occurrence)));
         if stays.is_none() {
-            changes.push(DocChange::end(id.clone()));
+            let unit = Some(UnitFacts { sketch: *left, ..UnitFacts::default() });
+            changes.push(DocChange { unit, ..DocChange::end(id.clone()) });
         }
         if stays != Some(*left) {
             emit(Membership { low: *left, document: id, joins: None });

@@ -1,0 +1,67 @@
+//! Repeated units: the records of all live documents, and what is cut out of their texts.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::io;
+
+use super::selection::{Selection, SelectionSlot};
+use crate::mark::Mark;
+use crate::sinks::{RepeatedUnits, Sink};
+use dupflow_core::cluster::{Clusters, KeepRule};
+use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::doc::{DocChange, Letter};
+use dupflow_core::pair::Delta;
+use dupflow_core::time::Progress;
+
+/// Holds the units and the pairs that the changes accumulate to, and leaves the cuts at the end.
+pub struct UnitCutSink {
+    units: RepeatedUnits,
+    slot: SelectionSlot,
+}
+
+impl UnitCutSink {
+    /// `clusters` must be empty, its limit has no effect; documents hold the fields `held`, one of which the
+    /// rule may read.
+    pub fn new(clusters: Clusters, keep: KeepRule, held: &FieldRules, slot: SelectionSlot) -> Self {
+        Self { units: RepeatedUnits::new(clusters, keep, held), slot }
+    }
+}
+
+impl Sink for UnitCutSink {
+    fn wants_documents(&self) -> bool {
+        true
+    }
+
+    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
+        self.units.change(changes);
+        Ok(())
+    }
+
+    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        self.units.follow(deltas);
+        Ok(())
+    }
+
+    fn commit(&mut self, _: &Mark) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let records = self.units.records().clone();
+        let mut selection = Selection::of_all(records.values().copied());
+        let Ok(()) = self.units.removed::<Infallible>(|unit| {
+            if let Some(record) = records.get(unit.document) {
+                selection.cuts.entry(*record).or_default().push(unit.from..unit.to);
+            }
+            Ok(())
+        });
+        *self.slot.lock() = Some(selection);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for UnitCutSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnitCutSink").finish_non_exhaustive()
+    }
+}
