@@ -155,7 +155,7 @@ fn documents_are_written_without_repeated_units() {
     let place = Place::new();
     let text = format!("{}\r\n\r\nIt says \"é\".\n\n{}", paragraph(1), paragraph(2));
     let other = format!("{}\n\n{}\n \n{}\n", paragraph(2), paragraph(3), paragraph(1));
-    let line = |id: &str, text: &str| format!("{{ \"n\" : 1.0,\"text\":{} ,\"id\":\"{id}\"}}\n", json!(text));
+    let line = |id: &str, own: &str| format!("{{ \"n\" : 1.0,\"text\":{} ,\"id\":\"{id}\"}}\n", json!(own));
     let feed = [line("b", "old"), line("c", "short"), line("a", &text), line("b", &other), line("d", &text)];
     place.file("feed.jsonl", feed.concat() + &delete("d"));
     let documents = REMOVE.replace("remove", "documents");
@@ -165,7 +165,7 @@ fn documents_are_written_without_repeated_units() {
         assert_eq!(place.read("clean.jsonl"), kept.concat(), "{cut}");
     }
 
-    let cell = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let cell = |own: &str| format!("\"{}\"", own.replace('"', "\"\""));
     let table = |of_b: &str| format!("n,text,id\n\" 1\",{},a\n2,{},b\n3,x,c\n", cell(&text), cell(of_b));
     place.file("feed.csv", table(&other));
     place.replay(&format!("{documents} feed.csv -o clean.csv"));

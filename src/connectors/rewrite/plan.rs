@@ -35,8 +35,8 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
         if settings.cuts && matches!(format, FileFormat::Warc | FileFormat::Parquet) {
             let format = format.name();
             problems.push(format!(
-                "text.split: \"{name}\" is {format}, of which no parts are cut: take --emit remove, or JSON Lines \
-                 or CSV"
+                "text.split: \"{name}\" is {format}, of which no parts are cut: take --emit remove, or JSON \
+                 Lines or CSV"
             ));
         }
         let header = match &records {

@@ -28,6 +28,7 @@ pub(in crate::config::pipeline) fn agree(settings: &mut FileSettings, scheme: &S
     }
     let is_star = settings.get(&keys::CLUSTERS) == Some(ClusterKind::Star);
     for (is_set, what) in [
+        (scheme.text.given.is_some(), "given features have no paragraphs or lines: leave one of the two out"),
         (!scheme.text.fields.is_empty(), "a unit is a part of one text: leave text.fields out"),
         (scheme.live().is_some(), "weights that follow the corpus are of whole documents: freeze text.idf"),
         (scheme.sketch.scaled().is_some(), "units are not compared by containment: take another sketch.kind"),
