@@ -1,8 +1,8 @@
 //! A replay that goes on after it was killed.
 //!
 //! A folder holds what a later process needs: a *note* with everything that decides the result, the state of
-//! the documents, and how far the copy of records is. The same command goes on with it; another one is
-//! refused, and so is one whose inputs have changed. When the replay has ended the folder is removed.
+//! the documents, and how far the copy of records is. The same command continues it; another one is
+//! refused, and so is one of changed inputs. When the replay has ended the folder is removed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -34,7 +34,7 @@ pub struct ResumeArgs {
     pub resume_every: Duration,
 }
 
-/// A replay that can be gone on with.
+/// A replay that can be continued.
 #[derive(Debug)]
 pub(in crate::cli) struct ResumableReplay {
     folder: PathBuf,
@@ -100,7 +100,7 @@ impl ResumableReplay {
         deployment.documents.resume = Some(CopyResume { file, name: self.name.clone() });
     }
 
-    /// Reports what cannot be gone on with: `others` are options, each with whether it is set.
+    /// Reports what cannot be continued: `others` are options, each with whether it is set.
     pub(in crate::cli) fn note_conflicts(
         &self,
         deployment: &Deployment,
@@ -183,7 +183,7 @@ impl ResumableReplay {
         problems.take(published.with_context(|| format!("--resume: {:?}", self.folder))).unwrap_or_default()
     }
 
-    /// Begins the replay, or goes on with it. A new one empties an output that is written epoch by epoch.
+    /// Begins the replay, or continues it. A new one empties an output that is written epoch by epoch.
     ///
     /// # Errors
     /// If the folder or the output cannot be written.
