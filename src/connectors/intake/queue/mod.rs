@@ -21,8 +21,8 @@
 //! earlier epoch is taken after it.
 
 mod catch_up;
+mod state;
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -31,35 +31,14 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 pub use catch_up::{CatchUp, CatchUpLine, Peers};
+pub use state::{Dequeued, EpochLimits, QueueRoom};
 
 use super::batch::{Batch, Payload};
-use dupflow_core::doc::Position;
 use dupflow_core::time::{Epoch, LiveFrom};
+use state::{QueueState, RunEnd};
 
 /// The largest buffer that is kept for reuse: the memory of one long line is freed.
 const SPARE_BYTES: usize = 1 << 20;
-
-/// The bounds of a queue. It accepts a batch while fewer than `bytes` and fewer than `batches` (both at least
-/// 1) are queued, so it may exceed `bytes` by one batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueueRoom {
-    /// Bytes.
-    pub bytes: u64,
-    /// Batches.
-    pub batches: usize,
-}
-
-/// How large an epoch may grow before the queue cuts it; the first limit that is reached counts. For readers
-/// that do not cut themselves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EpochLimits {
-    /// Records, at least 1: the batch that reaches this number is the last one of the epoch.
-    pub records: Option<u64>,
-    /// Bytes, at least 1: the batch that reaches this number is the last one of the epoch.
-    pub bytes: Option<u64>,
-    /// Time from the epoch's first batch to its end; needs [`Queue::cut_by_clock`].
-    pub interval: Option<Duration>,
-}
 
 /// The bounded queue from the readers, which wait for room, to the workers, which never wait. It owns the
 /// open epoch.
@@ -76,48 +55,6 @@ pub struct Queue {
     limits: EpochLimits,
     live: Arc<LiveFrom>,
     peers: Option<Box<dyn Peers>>,
-}
-
-#[derive(Debug)]
-struct QueueState {
-    batches: VecDeque<(Epoch, Batch)>,
-    bytes: u64,
-    /// The open epoch: no batch of an earlier one will be pushed.
-    epoch: Epoch,
-    /// Batches, records and bytes pushed in the open epoch.
-    in_epoch: (u64, u64, u64),
-    /// Readers that have not finished.
-    readers: usize,
-    ahead: CatchUp,
-    /// Records that are still accepted before the run stops by itself.
-    wanted: Option<u64>,
-    end: RunEnd,
-    /// Buffers of batches that have been read, for reuse. Memory that one thread allocates and another one
-    /// frees is slow to be reused by the allocator.
-    spare: Vec<Vec<u8>>,
-}
-
-/// Whether the run is to end before its input does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RunEnd {
-    No,
-    Stopped,
-    Failed,
-}
-
-/// The result of [`Queue::take`].
-#[derive(Debug, PartialEq)]
-pub enum Dequeued {
-    /// The next batch, and its epoch.
-    Batch(Epoch, Batch),
-    /// Nothing at present. No batch of an epoch below `low` will be taken any more. After a failure `low` is
-    /// 0, so that a worker closes none of its open epochs.
-    Nothing {
-        /// The lowest epoch that may still have batches.
-        low: Epoch,
-    },
-    /// The end: everything that was pushed has been taken, and nothing more will be pushed.
-    Done,
 }
 
 /// The reader is to end.
@@ -157,19 +94,8 @@ impl Queue {
         if ahead.is_live() {
             live.set(first);
         }
-        let state = QueueState {
-            ahead,
-            wanted: None,
-            batches: VecDeque::new(),
-            bytes: 0,
-            epoch: first,
-            in_epoch: (0, 0, 0),
-            readers,
-            end: RunEnd::No,
-            spare: Vec::new(),
-        };
         Self {
-            state: Mutex::new(state),
+            state: Mutex::new(QueueState::new(readers, first, ahead)),
             room_made: Condvar::new(),
             epoch_changed: Condvar::new(),
             wakers: Mutex::default(),
@@ -196,11 +122,8 @@ impl Queue {
     /// same epoch.
     pub fn put_first(&self, batches: impl IntoIterator<Item = Batch>) {
         let mut state = self.state.lock();
-        let epoch = state.epoch;
         for batch in batches {
-            state.in_epoch.0 += 1;
-            state.bytes += batch.bytes();
-            state.batches.push_back((epoch, batch));
+            state.add_first(batch);
         }
     }
 
@@ -242,26 +165,12 @@ impl Queue {
     }
 
     fn add(&self, mut state: MutexGuard<'_, QueueState>, batch: Batch) {
-        let opens = state.in_epoch.0 == 0;
-        let (bytes, epoch) = (batch.bytes(), state.epoch);
-        let (batches, in_records, in_bytes) = &mut state.in_epoch;
-        *batches += 1;
-        *in_records += batch.records;
-        *in_bytes += bytes;
-        let reached = |limit: Option<u64>, n: u64| limit.is_some_and(|limit| n >= limit);
-        let cuts = reached(self.limits.records, *in_records) || reached(self.limits.bytes, *in_bytes);
-        state.bytes += bytes;
-        if let Some(end) = batch.end() {
-            state.ahead.read(end.partition, end.offset);
-        }
-        let left = state.wanted.map(|wanted| wanted.saturating_sub(batch.records));
-        state.wanted = left;
-        if left == Some(0) && state.end == RunEnd::No {
-            state.end = RunEnd::Stopped;
+        let opens = state.batches_in_epoch() == 0;
+        let cuts = state.add(batch, self.limits);
+        if state.end == RunEnd::Stopped {
             self.room_made.notify_all();
             self.epoch_changed.notify_all();
         }
-        state.batches.push_back((epoch, batch));
         if cuts {
             self.cut_now(&mut state);
         }
@@ -392,7 +301,7 @@ impl Queue {
         let Some(interval) = self.limits.interval else { return };
         let mut state = self.state.lock();
         loop {
-            let is_empty = |now: &mut QueueState| now.is_read_on() && now.in_epoch.0 == 0;
+            let is_empty = |now: &mut QueueState| now.is_read_on() && now.batches_in_epoch() == 0;
             self.epoch_changed.wait_while(&mut state, is_empty);
             let epoch = state.epoch;
             let is_open = |now: &mut QueueState| now.is_read_on() && now.epoch == epoch;
@@ -412,7 +321,7 @@ impl Queue {
     /// Wakes the workers at this interval, until everything has been taken or the run has failed. Blocks.
     pub fn pulse(&self, every: Duration) {
         let goes_on =
-            |now: &mut QueueState| now.is_read_on() || (now.end != RunEnd::Failed && !now.batches.is_empty());
+            |now: &mut QueueState| now.is_read_on() || (now.end != RunEnd::Failed && now.has_batches());
         let mut state = self.state.lock();
         while goes_on(&mut state) {
             self.epoch_changed.wait_while_for(&mut state, goes_on, every);
@@ -427,8 +336,9 @@ impl Queue {
     pub fn tick(&self, idle: Duration, make: impl Fn() -> Batch) {
         let mut state = self.state.lock();
         while state.is_read_on() {
-            let seen = (state.epoch, state.in_epoch.0);
-            let is_idle = |now: &mut QueueState| now.is_read_on() && (now.epoch, now.in_epoch.0) == seen;
+            let seen = (state.epoch, state.batches_in_epoch());
+            let is_idle =
+                |now: &mut QueueState| now.is_read_on() && (now.epoch, now.batches_in_epoch()) == seen;
             self.epoch_changed.wait_while_for(&mut state, is_idle, idle);
             // Checks the state instead of the timeout: a batch may have been pushed at the last moment.
             if is_idle(&mut state) && !state.is_full(self.room) {
@@ -490,25 +400,17 @@ impl Queue {
     /// waits.
     pub fn take(&self, limit: Epoch) -> Dequeued {
         let mut state = self.state.lock();
-        if state.end == RunEnd::Failed {
-            return Dequeued::Nothing { low: 0 };
-        }
-        if let Some((epoch, batch)) = state.batches.pop_front_if(|(epoch, _)| *epoch <= limit) {
-            state.bytes -= batch.bytes();
-            let is_last = state.batches.is_empty() && !state.is_read_on();
-            drop(state);
+        let taken = state.take(limit);
+        let is_last = !state.has_batches() && !state.is_read_on();
+        drop(state);
+        if matches!(taken, Dequeued::Batch(..)) {
             self.room_made.notify_all();
             if is_last {
                 // `pulse` ends now, and not when its time is over: until then it would hold the state.
                 self.epoch_changed.notify_all();
             }
-            return Dequeued::Batch(epoch, batch);
         }
-        match state.batches.front() {
-            Some((epoch, _)) => Dequeued::Nothing { low: *epoch },
-            None if state.is_read_on() => Dequeued::Nothing { low: state.epoch },
-            None => Dequeued::Done,
-        }
+        taken
     }
 
     /// For workers: returns a batch that has been decoded, so that its buffer is reused.
@@ -560,15 +462,7 @@ impl Queue {
     }
 
     fn end(&self, end: RunEnd) {
-        let mut state = self.state.lock();
-        if end == RunEnd::Failed {
-            state.batches.clear();
-            state.bytes = 0;
-        }
-        if state.end != RunEnd::Failed {
-            state.end = end;
-        }
-        drop(state);
+        self.state.lock().end(end);
         self.room_made.notify_all();
         self.epoch_changed.notify_all();
         self.wake();
@@ -579,27 +473,6 @@ impl Queue {
         for waker in self.wakers.lock().iter() {
             waker();
         }
-    }
-}
-
-impl QueueState {
-    fn is_full(&self, room: QueueRoom) -> bool {
-        self.bytes >= room.bytes || self.batches.len() >= room.batches
-    }
-
-    /// Whether anything may still be pushed.
-    fn is_read_on(&self) -> bool {
-        self.readers > 0 && self.end == RunEnd::No
-    }
-
-    /// Whether a batch is beyond the line.
-    fn holds(&self, batch: &Batch) -> bool {
-        batch.end().is_some_and(|Position { partition, offset }| self.ahead.holds(partition, offset))
-    }
-
-    fn open(&mut self, epoch: Epoch) {
-        self.epoch = epoch;
-        self.in_epoch = (0, 0, 0);
     }
 }
 
