@@ -76,14 +76,57 @@ fn what_is_contained_in_what_stays_is_removed() {
         ("--emit remove --set filter.verify=sketch", "set filter.verify = \"exact\""),
         ("--set output.remove_if=contained:0.5", "below threshold"),
         ("--set output.remove_if=within", "\"contained:SHARE\""),
-        ("--against feed.jsonl --emit remove", "not compared with a reference"),
-        ("--emit documents -o kept.jsonl", "not copied by containment"),
+        ("--emit documents -o kept.jsonl --set filter.verify=sketch", "set filter.verify = \"exact\""),
+        ("--against feed.jsonl --emit remove", "is an input, too"),
     ] {
         let refused = place.run(&format!("replay {PIPELINE} {words} feed.jsonl"));
         assert!(refused.code == 2 && refused.err.contains(expected), "{words}: {refused:?}");
     }
     let refused = place.run("replay -p minhash --set output.remove_if=contained:0.9 feed.jsonl");
     assert!(refused.code == 2 && refused.err.contains("output.remove_if"), "{refused:?}");
+}
+
+/// The records of both lists, as they were read; marks; a reference, which stays whatever lies in it.
+#[test]
+fn records_of_both_lists_are_copied() {
+    let place = Place::new();
+    let feed = feed();
+    place.file("feed.jsonl", &feed);
+    let line: Vec<&str> = feed.split_inclusive('\n').collect();
+    let set = "--set output.remove_if=contained:0.8";
+    let copied = |emit: &str| {
+        place.replay(&format!("{PIPELINE} {set} --emit {emit} feed.jsonl -o out.jsonl"));
+        place.read("out.jsonl")
+    };
+    assert_eq!(copied("documents"), [line[0], line[2]].concat());
+    assert_eq!(copied("removed-documents"), [line[3], line[4]].concat());
+    let marks = lines(&copied("documents --mark m"));
+    let marks: Vec<[&Value; 4]> =
+        marks.iter().map(|row| ["id", "m_kept", "m_of", "m_cluster"].map(|key| &row[key])).collect();
+    let of_book = |id: Value, kept: Value, of: Value| [id, kept, of, json!("book")];
+    let expected = [
+        of_book(json!("book"), json!(true), Value::Null),
+        [json!("apart"), json!(true), Value::Null, Value::Null],
+        of_book(json!("note"), json!(false), json!("book")),
+        of_book(json!("chapter"), json!(false), json!("book")),
+    ];
+    assert_eq!(marks, expected.iter().map(|row| row.each_ref()).collect::<Vec<_>>());
+
+    // The old chapter has what lies in it removed, and the book, in which it lies, is kept.
+    place.file("old.jsonl", upsert("old", &words(10..60)));
+    place.file(
+        "new.jsonl",
+        [upsert("book", &words(0..120)), upsert("copy", &words(10..60)), upsert("part", &words(12..58))]
+            .concat(),
+    );
+    let listed =
+        |emit: &str| place.replay(&format!("{PIPELINE} --against old.jsonl --emit {emit} new.jsonl")).0.out;
+    let row = |id: &str, kept: &str, old: bool| {
+        format!("{{\"id\":\"{id}\",\"kept\":\"{kept}\",\"cluster\":\"{kept}\",\"old\":{old}}}\n")
+    };
+    assert_eq!(listed("keep"), "{\"id\":\"book\"}\n");
+    assert_eq!(listed("remove"), row("copy", "old", true) + &row("part", "old", true));
+    assert_eq!(lines(&listed("pairs")).len(), 5);
 }
 
 /// The pairs to which the lines of an output accumulate, as they are written.

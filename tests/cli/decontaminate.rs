@@ -181,6 +181,53 @@ fn planted_items_are_found_and_their_pages_removed() {
     assert_eq!(csv.lines().count(), 121);
 }
 
+/// An item with fewer words than a shingle is one shingle, which no longer page has.
+#[test]
+fn items_shorter_than_a_shingle_are_too_short() {
+    let place = Place::new();
+    let item = "the capital of France is the city of Paris";
+    place.file(
+        "items/all.jsonl",
+        [upsert("short", item), upsert("long", &format!("{item} and of no other land in Europe"))].concat(),
+    );
+    place.file(
+        "pages.jsonl",
+        upsert("page", &format!("we know that {item} and of no other land in Europe today")),
+    );
+    let too_short = |shingle: &str| {
+        place.replay(&format!("{RUN} --set text.shingle={shingle} --emit items pages.jsonl -o out.jsonl"));
+        let rows = lines(&place.read("out.jsonl"));
+        let of = |id: &str| {
+            rows.iter()
+                .find(|row| row["id"] == id)
+                .map(|row| (row["too_short"].clone(), row["pages"].clone()))
+        };
+        ["short", "long"].map(|id| of(id).unwrap())
+    };
+    let found = (json!(false), json!(1));
+    assert_eq!(too_short("words:3"), [found.clone(), found.clone()]);
+    let missed = (json!(true), json!(0));
+    assert_eq!(too_short("words:13"), [missed.clone(), found.clone()]);
+    assert_eq!(too_short("chars:50"), [missed, found]);
+}
+
+/// One item would replace the other, and would not be looked for.
+#[test]
+fn items_of_one_id_fail() {
+    let place = Place::new();
+    let twice =
+        [upsert("1", "what is the capital of this country"), upsert("1", "how many legs has a spider")];
+    place.file("items/all.jsonl", twice.concat());
+    place.file("pages.jsonl", upsert("page", "what is the capital of this country they asked"));
+    let run = |words: &str| place.run(&format!("replay {RUN} {words} --emit items pages.jsonl -o out.jsonl"));
+    for epoch in ["--epoch events:1", "--epoch all"] {
+        let failed = run(epoch);
+        assert!(failed.code == 1 && failed.err.contains("1 item of --against is replaced"), "{failed:?}");
+    }
+    assert_eq!(run("--ids last").code, 0);
+    assert_eq!(run("--ids file").code, 0);
+}
+
 /// Items in many pages, in none, without a shingle, without a text; ids that are on both sides.
 #[test]
 fn what_is_not_reported_is_named_and_counted() {

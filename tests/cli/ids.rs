@@ -21,6 +21,25 @@ fn shards(place: &Place, documents: u32) {
     }
 }
 
+/// An update of a feed, or a mistake of a table: counted for any cut, and a list warns.
+#[test]
+fn an_id_that_repeats_in_a_file_is_counted_and_lists_warn() {
+    let place = Place::new();
+    let repeated = |n: u32| upsert(&(n % 25).to_string(), &words(100 * n..100 * n + 50));
+    place.file("feed.jsonl", (0..50).map(repeated).collect::<String>());
+    let warning = "records have the id of an earlier record of the same file";
+    for (emit, epoch, warns) in [
+        ("deltas", "all", false),
+        ("keep", "all", true),
+        ("remove", "events:7", true),
+        ("keep --ids last", "events:1", false),
+    ] {
+        let (run, stats) = place.replay(&format!("--emit {emit} --epoch {epoch} feed.jsonl"));
+        assert_eq!((&stats["replaced"], &stats["replaced_across_files"]), (&json!(25), &json!(0)), "{emit}");
+        assert_eq!(run.err.contains(warning), warns, "{emit}: {}", run.err);
+    }
+}
+
 #[test]
 fn an_id_in_several_files_is_counted_and_lists_are_refused() {
     let place = Place::new();

@@ -373,6 +373,19 @@ fn the_kept_document_is_chosen_by_a_field() {
         let ended = place.run(&format!("replay --emit keep --set {set} feed"));
         assert!(ended.code == 2 && ended.err.contains(what), "{ended:?}");
     }
+    // A rule that no document has a value for selects by ids alone.
+    for (keep, what) in [
+        ("oldest", "no document has a time (--ts-field)"),
+        ("max:source", "no document has a number in field \"source\""),
+        ("priority:source:Web>Wiki", "no document has one of its values in field \"source\""),
+    ] {
+        for list in ["keep -o list", "documents -o list.jsonl"] {
+            let run = format!("replay --emit {list} --field source --set output.keep={keep} feed");
+            let ended = place.run(&run);
+            assert!(ended.code == 1 && ended.err.contains(what), "{run}: {ended:?}");
+            assert!(!place.path("list").exists() && !place.path("list.jsonl").exists(), "{run}");
+        }
+    }
     let ended = place.run("replay --emit pairs --set output.keep=max:q feed");
     assert_eq!(ended.code, 0, "no list asks for the field: {ended:?}");
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dupflow::config::Plan;
-use dupflow::connectors::sinks::{DocumentList, KeepList, Sink};
+use dupflow::connectors::sinks::{DocumentList, KeepList, RemovalRule, Sink};
 use dupflow::core::cluster::{ClusterKind, ClusterReport, Clusters, KeepRule};
 use dupflow::core::doc::DocId;
 use dupflow::core::hash::SketchId;
@@ -99,8 +99,8 @@ impl Sides {
 /// The rows of a list.
 fn listed(told: &[ClosedEpoch], keep: &KeepRule, list: DocumentList) -> Vec<Value> {
     let mut out = Vec::new();
-    let clusters = Clusters::new(ClusterKind::Components, 2);
-    let mut sink = KeepList::new(&mut out, clusters, keep.clone(), list).with_reference(true);
+    let rule = RemovalRule::Clusters(Clusters::new(ClusterKind::Components, 2), keep.clone());
+    let mut sink = KeepList::new(&mut out, rule, list).with_reference(true);
     for closed in told {
         sink.documents(&closed.documents, false).unwrap();
         sink.epoch(&closed.progress, &closed.deltas, &[]).unwrap();
@@ -158,6 +158,9 @@ fn documents_of_a_reference_pair_with_others_alone() {
         "sketch = { size = 64, bits = 8 }\nblocking = { kind = \"scan\" }",
         "sketch = { kind = \"oph\", size = 64, bits = 8 }\nfilter = { verify = \"exact\" }",
         "sketch = { kind = \"simhash\", size = 64 }\nblocking = { kind = \"scan\" }",
+        "measure = \"containment\"\nsketch = { kind = \"scaled\", scale = 3, least = 2 }\n\
+         blocking = { kind = \"shingles\", cap = 3, leaders = 1, leaders_by = \"size\" }\n\
+         filter = { kind = \"full\", verify = \"exact\" }",
     ] {
         let plan = plan(settings);
         let inputs = (events(0..120), sizes(), runs(), any::<prop::sample::Index>());

@@ -17,6 +17,7 @@ use dupflow::connectors::mark::Mark;
 use dupflow::connectors::sinks::{ItemCountsSlot, ItemOutput, ItemRules, ItemSink, Sink};
 use dupflow::core::doc::{DocId, Letter};
 use dupflow::core::pair::{Delta, DocPair, Evidence, Overlap};
+use dupflow::core::text::Shingle;
 use dupflow::core::time::Progress;
 use dupflow::engine::dataflow::ClosedEpoch;
 use proptest::prelude::*;
@@ -108,8 +109,13 @@ fn at_end(
     output: fn(Box<dyn Sink + Send>) -> ItemOutput,
 ) -> (BTreeSet<DocPair>, [u64; 5]) {
     let (received, slot) = (Arc::new(Mutex::new(BTreeSet::new())), ItemCountsSlot::default());
-    let rules =
-        ItemRules { least_words: 2, limit: LIMIT, field: None, input: Box::new(|_| "all".to_owned()) };
+    let rules = ItemRules {
+        least_words: 2,
+        shingle: Shingle::Words(2),
+        limit: LIMIT,
+        field: None,
+        input: Box::new(|_| "all".to_owned()),
+    };
     let mut sink = ItemSink::new(rules, output(Box::new(Received(Arc::clone(&received)))), Arc::clone(&slot));
     for closed in told {
         sink.documents(&closed.documents, false).unwrap();

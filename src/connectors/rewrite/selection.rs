@@ -10,8 +10,7 @@ use parking_lot::Mutex;
 
 use crate::formats::{RecordChoice, RowMark};
 use crate::mark::Mark;
-use crate::sinks::{DocumentList, LiveDocuments, Sink};
-use dupflow_core::cluster::{Clusters, KeepRule};
+use crate::sinks::{DocumentList, LiveDocuments, RemovalRule, Sink};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocChange, Letter};
 use dupflow_core::hash::{self, mix};
@@ -94,16 +93,10 @@ pub struct SelectionSink {
 }
 
 impl SelectionSink {
-    /// `clusters` must be empty; its limit has no effect. With `is_marked` the records of all live documents
-    /// are selected, with their marks; else those of the list.
-    pub fn new(
-        clusters: Clusters,
-        keep: KeepRule,
-        listed: DocumentList,
-        is_marked: bool,
-        slot: SelectionSlot,
-    ) -> Self {
-        Self { documents: LiveDocuments::new(clusters, keep), listed, is_marked, slot }
+    /// With `is_marked` the records of all live documents are selected, with their marks; else those of the
+    /// list.
+    pub fn new(rule: RemovalRule, listed: DocumentList, is_marked: bool, slot: SelectionSlot) -> Self {
+        Self { documents: LiveDocuments::new(rule), listed, is_marked, slot }
     }
 
     /// The same for a corpus that is compared with a reference, if it is.
@@ -118,8 +111,8 @@ impl SelectionSink {
         Self { documents: self.documents.with_fields(held), ..self }
     }
 
-    fn select(&mut self) -> Selection {
-        let removed = self.documents.removed();
+    fn select(&mut self) -> io::Result<Selection> {
+        let removed = self.documents.removed()?;
         let mut selection =
             Selection { alive: self.documents.alive().count() as u64, ..Selection::default() };
         for (id, of) in self.documents.alive() {
@@ -142,7 +135,7 @@ impl SelectionSink {
             });
             selection.marks = marks.collect();
         }
-        selection
+        Ok(selection)
     }
 }
 
@@ -170,7 +163,7 @@ impl Sink for SelectionSink {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        let selection = self.select();
+        let selection = self.select()?;
         *self.slot.lock() = Some(selection);
         Ok(())
     }
@@ -185,7 +178,7 @@ impl fmt::Debug for SelectionSink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dupflow_core::cluster::ClusterKind;
+    use dupflow_core::cluster::{ClusterKind, Clusters, KeepRule};
     use dupflow_core::doc::{DocId, Facts, Position};
     use dupflow_core::pair::{DocPair, Evidence, Pair, Similarity};
 
@@ -193,8 +186,8 @@ mod tests {
     fn selected(listed: DocumentList, is_marked: bool) -> Selection {
         let slot = SelectionSlot::default();
         let id = |name: &str| DocId::new(name).unwrap();
-        let clusters = Clusters::new(ClusterKind::Components, 2);
-        let mut sink = SelectionSink::new(clusters, KeepRule::Smallest, listed, is_marked, Arc::clone(&slot));
+        let rule = RemovalRule::Clusters(Clusters::new(ClusterKind::Components, 2), KeepRule::Smallest);
+        let mut sink = SelectionSink::new(rule, listed, is_marked, Arc::clone(&slot));
         let change = |name, offset| DocChange {
             id: id(name),
             now: Some(Facts { ts: None, bytes: 1, position: Position { partition: 0, offset } }),

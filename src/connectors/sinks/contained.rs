@@ -1,13 +1,6 @@
-//! The lists of documents to keep or to remove of a pipeline of containment: a document goes if a larger one
-//! that stays contains it.
+//! What a pipeline of containment removes: a document goes if a larger one that stays contains it.
 //!
-//! ```text
-//! {"id":"…"}                            Kept: every document that does not go
-//! {"id":"…","kept":"…","cluster":"…"}   Removed: a document, and the one that stays and contains it, twice
-//! ```
-//!
-//! In: changes of pairs with exact shares, and of documents. Out: at the end of the input, the list, sorted
-//! by id.
+//! In: pairs with exact shares. Out: the documents that go, each with the one that stays and contains it.
 //!
 //! Documents with the same features, whose shares are both 1, are a *class*, of which the least id stands for
 //! all. A class goes if its share in a larger class that stays is large enough. Which of two texts is larger
@@ -15,34 +8,14 @@
 //! and s / |B| for s common features, which are different billionths below 10^8 features. So "lies in a
 //! larger one" has no circle, exactly one set of classes satisfies the rule, and no sizes are needed. To
 //! remove what lies in *any* larger document would also remove documents whose only container goes itself.
+//!
+//! A document of a reference stays, whatever it lies in, and what lies in it goes, even if it is larger. Ids of
+//! a reference sort before all others, so a class that has one is named by it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::io;
 
-use super::contract::Sink;
-use super::keep_list::DocumentList;
-use super::rows::{OutputRow, RowWriter};
-use crate::mark::Mark;
-use dupflow_core::doc::{DocChange, DocId, Letter};
-use dupflow_core::pair::{Delta, DocPair, Similarity};
-use dupflow_core::time::Progress;
-
-/// Keeps the documents and the pairs that the changes accumulate to, and writes the list at the end.
-pub struct ContainedList<R> {
-    out: R,
-    least: f64,
-    listed: DocumentList,
-    pairs: BTreeSet<DocPair>,
-    alive: BTreeSet<DocId>,
-}
-
-impl<R: RowWriter> ContainedList<R> {
-    /// A document goes if its share in another is at least `least`, inclusive.
-    pub fn with_rows(out: R, least: f64, listed: DocumentList) -> Self {
-        Self { out, least, listed, pairs: BTreeSet::new(), alive: BTreeSet::new() }
-    }
-}
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::{DocPair, Similarity};
 
 /// Classes of documents with the same features, by number; a class is the number of its least id.
 struct TextClasses<'p> {
@@ -75,25 +48,35 @@ impl<'p> TextClasses<'p> {
     }
 }
 
-/// The documents that go, each with the one that stays in its place.
-fn removed(pairs: &BTreeSet<DocPair>, least: f64) -> BTreeMap<&DocId, &DocId> {
+/// The documents that go, each with the one that stays in its place: those with a share of at least `least`,
+/// inclusive, in it. Documents that are `fixed` stay; their ids must be less than all others.
+pub(super) fn removed(
+    pairs: &BTreeSet<DocPair>,
+    least: f64,
+    fixed: impl Fn(&DocId) -> bool,
+) -> BTreeMap<&DocId, &DocId> {
     let mut classes = TextClasses::new(pairs);
+    let ids = classes.ids.clone();
+    let stays_always = |class: usize| fixed(ids[class]);
     // For each class, the larger ones that contain enough of it, with its share.
-    let mut containers: Vec<Vec<(usize, f64)>> = vec![Vec::new(); classes.ids.len()];
+    let mut containers: Vec<Vec<(usize, f64)>> = vec![Vec::new(); ids.len()];
     for found in pairs.iter().filter(|of| of.similarity != Similarity::ONE) {
         let [a, b] = [found.pair.lo(), found.pair.hi()].map(|id| classes.class(id));
         let [in_b, in_a] = found.similarity.shares();
         // Of two texts of one size the one with the smaller id counts as the larger.
-        let (small, large, share) =
-            if in_b > in_a || in_b >= in_a && b < a { (a, b, in_b) } else { (b, a, in_a) };
+        let a_goes = match [stays_always(a), stays_always(b)] {
+            [true, true] => continue,
+            [false, false] => in_b > in_a || in_b >= in_a && b < a,
+            [_, b_stays] => b_stays,
+        };
+        let (small, large, share) = if a_goes { (a, b, in_b) } else { (b, a, in_a) };
         if share >= least {
             containers[small].push((large, share));
         }
     }
     let stays = staying(&containers);
-    let ids = classes.ids.clone();
     let mut removed = BTreeMap::new();
-    for id in &ids {
+    for id in ids.iter().filter(|id| !fixed(id)) {
         let class = classes.class(id);
         let able = containers[class].iter().filter(|(large, _)| stays[*large]);
         let most = able.max_by(|(a, x), (b, y)| x.total_cmp(y).then(b.cmp(a)));
@@ -132,71 +115,6 @@ fn staying(containers: &[Vec<(usize, f64)>]) -> Vec<bool> {
         }
     }
     stays.into_iter().map(|stays| stays == Some(true)).collect()
-}
-
-impl<R: RowWriter> Sink for ContainedList<R> {
-    fn wants_documents(&self) -> bool {
-        true
-    }
-
-    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
-        for DocChange { id, now, .. } in changes {
-            if now.is_some() {
-                self.alive.insert(id.clone())
-            } else {
-                self.alive.remove(id)
-            };
-        }
-        Ok(())
-    }
-
-    fn restored(&mut self, deltas: &[Delta]) {
-        for Delta { pair, diff, .. } in deltas {
-            if *diff > 0 {
-                self.pairs.insert(pair.clone())
-            } else {
-                self.pairs.remove(pair)
-            };
-        }
-    }
-
-    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        self.restored(deltas);
-        Ok(())
-    }
-
-    fn commit(&mut self, _: &Mark) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        let removed = removed(&self.pairs, self.least);
-        let (all, count) = (self.alive.len(), removed.len());
-        tracing::info!(kept = all - count, removed = count, rule = "contained", "listed");
-        match self.listed {
-            DocumentList::Kept => {
-                for id in self.alive.iter().filter(|id| !removed.contains_key(*id)) {
-                    self.out.row(&OutputRow::Kept { id: id.as_str() })?;
-                }
-            }
-            DocumentList::Removed => {
-                for (id, kept) in removed {
-                    let (id, kept) = (id.as_str(), kept.as_str());
-                    self.out.row(&OutputRow::Removed { id, kept, cluster: kept, old: None })?;
-                }
-            }
-        }
-        self.out.finish()
-    }
-}
-
-impl<R> fmt::Debug for ContainedList<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ContainedList")
-            .field("least", &self.least)
-            .field("listed", &self.listed)
-            .finish_non_exhaustive()
-    }
 }
 
 #[cfg(test)]
@@ -247,7 +165,7 @@ mod tests {
         ];
         let removed_at = |least| -> Vec<(String, String)> {
             let pairs = pairs(&texts);
-            let removed = removed(&pairs, least);
+            let removed = removed(&pairs, least, |_| false);
             removed.into_iter().map(|(id, kept)| (id.to_string(), kept.to_string())).collect()
         };
         let expected = |rows: &[(&str, &str)]| -> Vec<(String, String)> {
@@ -287,7 +205,7 @@ mod tests {
                 }
             }
             let pairs = pairs(&texts);
-            let found = removed(&pairs, 0.75);
+            let found = removed(&pairs, 0.75, |_| false);
             assert_eq!(found.keys().copied().collect::<BTreeSet<_>>(), expected, "seed {seed}");
             gone += expected.len();
             for (id, other) in found {

@@ -8,12 +8,14 @@
 //! Input: changes of pairs and of documents. Output: at the end of the input, the list, sorted by id. Every
 //! live document is in exactly one of the two lists; one without tokens is in no pair, and so is kept.
 //! Clusters are read from the graph of pairs: a giant, of which other outputs report only the size, is
-//! handled like any other cluster.
+//! handled like any other cluster. Of a pipeline of containment the one kept is the one that contains a
+//! document, and `cluster` is the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 
+use super::contained;
 use super::contract::Sink;
 use super::destination::Destination;
 use super::rows::{JsonLines, OutputRow, RowWriter};
@@ -21,7 +23,7 @@ use crate::mark::Mark;
 use dupflow_core::cluster::{Clusters, KeepFacts, KeepRule};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocChange, DocId, Letter};
-use dupflow_core::pair::Delta;
+use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::Progress;
 
 /// Selects one of the two lists.
@@ -33,26 +35,56 @@ pub enum DocumentList {
     Removed,
 }
 
-/// The live documents and their clusters, and which of them are removed.
+/// What is removed.
+#[derive(Debug)]
+pub enum RemovalRule {
+    /// Of each cluster, all documents but the one that a rule selects. The clusters are empty at first, and
+    /// their limit has no effect.
+    Clusters(Clusters, KeepRule),
+    /// Documents with at least this share of their features, inclusive, in one that stays.
+    Contained(f64),
+}
+
+/// The pairs of the live documents, as a rule reads them.
+enum LivePairs {
+    Clusters {
+        clusters: Box<Clusters>,
+        keep: KeepRule,
+        /// The place of the rule's field among those that documents hold.
+        field: Option<usize>,
+    },
+    Contained {
+        least: f64,
+        pairs: BTreeSet<DocPair>,
+    },
+}
+
+/// The live documents and their pairs, and which of them are removed.
 pub(crate) struct LiveDocuments {
-    clusters: Clusters,
-    keep: KeepRule,
-    /// The place of the rule's field among those that documents hold.
-    field: Option<usize>,
+    pairs: LivePairs,
     alive: BTreeMap<DocId, KeepFacts>,
     /// Whether the corpus is compared with a reference, whose documents are kept.
     has_reference: bool,
 }
 
 impl LiveDocuments {
-    /// No documents. `clusters` must be empty; its limit has no effect.
-    pub(crate) fn new(clusters: Clusters, keep: KeepRule) -> Self {
-        Self { clusters, keep, field: None, alive: BTreeMap::new(), has_reference: false }
+    /// No documents.
+    pub(crate) fn new(rule: RemovalRule) -> Self {
+        let pairs = match rule {
+            RemovalRule::Clusters(clusters, keep) => {
+                LivePairs::Clusters { clusters: Box::new(clusters), keep, field: None }
+            }
+            RemovalRule::Contained(least) => LivePairs::Contained { least, pairs: BTreeSet::new() },
+        };
+        Self { pairs, alive: BTreeMap::new(), has_reference: false }
     }
 
     /// The same for documents that hold these fields.
-    pub(crate) fn with_fields(self, held: &FieldRules) -> Self {
-        Self { field: self.keep.field().and_then(|name| held.place(name)), ..self }
+    pub(crate) fn with_fields(mut self, held: &FieldRules) -> Self {
+        if let LivePairs::Clusters { keep, field, .. } = &mut self.pairs {
+            *field = keep.field().and_then(|name| held.place(name));
+        }
+        self
     }
 
     /// The same for a corpus that is compared with a reference, if it is.
@@ -77,14 +109,25 @@ impl LiveDocuments {
                 self.alive.remove(id);
                 continue;
             };
-            let rank = self.field.map_or(0, |place| self.keep.rank(fields.get(place)));
+            let rank = match &self.pairs {
+                LivePairs::Clusters { keep, field: Some(place), .. } => keep.rank(fields.get(*place)),
+                _ => 0,
+            };
             self.alive.insert(id.clone(), KeepFacts { facts, rank });
         }
     }
 
     /// Takes the changes of pairs of an epoch.
     pub(crate) fn follow(&mut self, deltas: &[Delta]) {
-        self.clusters.follow(deltas);
+        match &mut self.pairs {
+            LivePairs::Clusters { clusters, .. } => clusters.follow(deltas),
+            LivePairs::Contained { pairs, .. } => {
+                for Delta { pair, diff, .. } in deltas {
+                    let changed = if *diff > 0 { pairs.insert(pair.clone()) } else { pairs.remove(pair) };
+                    debug_assert!(changed, "every pair accumulates to 0 or 1");
+                }
+            }
+        }
     }
 
     /// The live documents of the corpus, without those of a reference, sorted by id.
@@ -98,14 +141,28 @@ impl LiveDocuments {
     }
 
     /// Documents to remove, each with the document kept in its place and the name of their cluster.
-    pub(crate) fn removed(&mut self) -> BTreeMap<DocId, (DocId, DocId)> {
-        // Every document in a pair is alive.
-        let Self { clusters, keep, alive, has_reference, .. } = self;
+    ///
+    /// # Errors
+    /// If documents are kept by a value that none of them has.
+    pub(crate) fn removed(&mut self) -> io::Result<BTreeMap<DocId, (DocId, DocId)>> {
+        let Self { pairs, alive, has_reference } = self;
         let is_fixed = |id: &DocId| *has_reference && id.is_of_reference();
-        let removed = keep.removed(clusters, |id| alive.get(id).copied(), is_fixed);
+        let (removed, rule): (BTreeMap<_, _>, _) = match pairs {
+            LivePairs::Clusters { clusters, keep, .. } => {
+                keep.check(alive.values().copied()).map_err(io::Error::other)?;
+                // Every document in a pair is alive.
+                let removed = keep.removed(clusters, |id| alive.get(id).copied(), is_fixed);
+                (removed, keep.to_string())
+            }
+            LivePairs::Contained { least, pairs } => {
+                let removed = contained::removed(pairs, *least, is_fixed).into_iter();
+                let named = removed.map(|(id, kept)| (id.clone(), (kept.clone(), kept.clone())));
+                (named.collect(), format!("contained:{least}"))
+            }
+        };
         let (kept, count) = (self.alive().count() - removed.len(), removed.len());
-        tracing::info!(kept, removed = count, rule = %self.keep, "listed");
-        removed
+        tracing::info!(kept, removed = count, rule, "listed");
+        Ok(removed)
     }
 }
 
@@ -117,17 +174,16 @@ pub struct KeepList<R> {
 }
 
 impl<W: Destination> KeepList<JsonLines<W>> {
-    /// Writes JSON Lines to `out`, which should be buffered. `clusters` must be empty; its limit has no
-    /// effect.
-    pub fn new(out: W, clusters: Clusters, keep: KeepRule, listed: DocumentList) -> Self {
-        Self::with_rows(JsonLines(out), clusters, keep, listed)
+    /// Writes JSON Lines to `out`, which should be buffered.
+    pub fn new(out: W, rule: RemovalRule, listed: DocumentList) -> Self {
+        Self::with_rows(JsonLines(out), rule, listed)
     }
 }
 
 impl<R: RowWriter> KeepList<R> {
     /// As `new`, for any row format.
-    pub fn with_rows(out: R, clusters: Clusters, keep: KeepRule, listed: DocumentList) -> Self {
-        Self { out, documents: LiveDocuments::new(clusters, keep), listed }
+    pub fn with_rows(out: R, rule: RemovalRule, listed: DocumentList) -> Self {
+        Self { out, documents: LiveDocuments::new(rule), listed }
     }
 
     /// The same for a corpus that is compared with a reference, if it is.
@@ -167,7 +223,7 @@ impl<R: RowWriter> Sink for KeepList<R> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        let removed = self.documents.removed();
+        let removed = self.documents.removed()?;
         match self.listed {
             DocumentList::Kept => {
                 for (id, _) in self.documents.alive().filter(|(id, _)| !removed.contains_key(*id)) {
@@ -188,9 +244,6 @@ impl<R: RowWriter> Sink for KeepList<R> {
 
 impl<R> fmt::Debug for KeepList<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeepList")
-            .field("keep", &self.documents.keep)
-            .field("listed", &self.listed)
-            .finish_non_exhaustive()
+        f.debug_struct("KeepList").field("listed", &self.listed).finish_non_exhaustive()
     }
 }

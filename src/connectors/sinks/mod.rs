@@ -19,14 +19,13 @@ pub mod side;
 mod units;
 
 pub use clusters::{ClusterDeltaLines, ClusterLines};
-pub use contained::ContainedList;
 pub use contract::Sink;
 pub use decisions::{Decision, DecisionLines, DecisionMode, Repetition};
 pub use deferred::{DeferredWriter, Publication};
 pub use destination::Destination;
 pub use items::{AboveLimit, BenchmarkCounts, ItemCounts, ItemCountsSlot, ItemOutput, ItemRules, ItemSink};
 pub(crate) use keep_list::LiveDocuments;
-pub use keep_list::{DocumentList, KeepList};
+pub use keep_list::{DocumentList, KeepList, RemovalRule};
 pub use letters::LetterFile;
 pub use marked::MarkedFile;
 #[cfg(feature = "webhook")]

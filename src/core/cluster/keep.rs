@@ -115,6 +115,28 @@ impl KeepRule {
         }
     }
 
+    /// Checks that the rule can select: some document has the value that it reads.
+    ///
+    /// # Errors
+    /// A message, if there are documents and none of them has one; all would be kept by their ids.
+    pub fn check(&self, mut documents: impl Iterator<Item = KeepFacts>) -> Result<(), String> {
+        let (is_informed, value): (fn(&KeepFacts) -> bool, String) = match self {
+            Self::Oldest => (|of| of.facts.ts.is_some(), "a time (--ts-field)".to_owned()),
+            Self::Max(field) | Self::Min(field) => {
+                (|of| of.rank != u64::MAX, format!("a number in field {field:?}"))
+            }
+            Self::Priority { field, .. } => {
+                (|of| of.rank != u64::MAX, format!("one of its values in field {field:?}"))
+            }
+            Self::Smallest | Self::Longest | Self::Named | Self::SourceOrder => return Ok(()),
+        };
+        let Some(first) = documents.next() else { return Ok(()) };
+        if is_informed(&first) || documents.any(|of| is_informed(&of)) {
+            return Ok(());
+        }
+        Err(format!("output.keep: \"{self}\" selects nothing, since no document has {value}"))
+    }
+
     /// The selected document; for a cluster without members, the document that names it.
     pub fn choose<'d>(
         &self,

@@ -10,7 +10,7 @@
 //! `sqrt(c (1 - c) / m)`.
 //! With m below [`ScaledEstimator::LEAST`] nothing is claimed, and the pair is rejected.
 //!
-//! Looks: 1, the sizes, namely the words of the texts and the sample; 2, the values. With m in the smaller
+//! Looks: 1, whether a text is too short, by its words or by the sample; 2, the values. With m in the smaller
 //! and T m rounded up needed, the count ends as soon as too many values of the smaller one are missing. There
 //! is no test by the sizes of both: a short text lies in a text of any size.
 //!
@@ -88,7 +88,7 @@ impl PairFilter for ContainmentFilter {
     }
 
     fn rejected_by(&self, look: u16) -> RejectedBy {
-        if look == 1 { RejectedBy::Sizes } else { RejectedBy::Features }
+        if look == 1 { RejectedBy::TooShort } else { RejectedBy::Features }
     }
 
     fn agreeing(&self, a: SketchRef<'_>, b: SketchRef<'_>, look: u16) -> Option<Agreeing> {
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(filter.decide(many.view(), many.view()).accepted, Some(Similarity::ONE));
         let rejected = filter.decide(few.view(), many.view());
         assert_eq!((rejected.accepted, rejected.look, rejected.components), (None, 1, 0));
-        assert_eq!(filter.rejected_by(1), RejectedBy::Sizes);
+        assert_eq!(filter.rejected_by(1), RejectedBy::TooShort);
         assert_eq!(filter.agreeing(few.view(), many.view(), 1), None);
         assert!(filter.first_word(packed(3, 1), packed(4, 100)));
         assert!(

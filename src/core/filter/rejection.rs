@@ -12,6 +12,9 @@ pub enum RejectedBy {
     /// The rule on the documents' fields.
     #[serde(rename = "pairs.where")]
     Where,
+    /// A text with too few words to be compared (`filter.least_words`), or too few values to estimate from.
+    #[serde(rename = "too-short")]
+    TooShort,
     /// The test of the first words.
     #[serde(rename = "first-word")]
     FirstWord,
@@ -31,6 +34,7 @@ impl RejectedBy {
     pub fn name(self) -> &'static str {
         match self {
             Self::Where => "pairs.where",
+            Self::TooShort => "too-short",
             Self::FirstWord => "first-word",
             Self::Sizes => "sizes",
             Self::Look => "look",

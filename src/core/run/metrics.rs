@@ -51,6 +51,9 @@ counters! {
     Remembered "ids_remembered"
         "Deleted ids that are remembered from then on: where ids may move between partitions, or have slots.",
     Forgotten "ids_forgotten" "Remembered ids that are alive again, or that retention forgot.",
+    Replaced "replaced" "Upserts that replaced the text of a live document.",
+    ReplacedInReference "replaced_in_reference"
+        "Those of them in a reference, which a replay compares with (--against).",
     ReplacedAcrossFiles "replaced_across_files"
         "Upserts that replaced the document of the same id of another input file.",
     SketchesBorn "sketches_born" "Distinct sketches that became live.",

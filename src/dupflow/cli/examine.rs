@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::config::{FilterPlan, Plan};
 use dupflow_core::block::{BlockKey, Blocking, HotRule};
-use dupflow_core::filter::{PairFilter, Verdict, Verify};
+use dupflow_core::filter::{PairFilter, RejectedBy, Verdict, Verify};
 use dupflow_core::hash::SketchId;
 use dupflow_core::pair::Similarity;
 use dupflow_core::sketch::agreement::Shape;
@@ -235,6 +235,11 @@ pub(super) fn shares_text(similarity: Similarity, a: &str, b: &str) -> Option<St
 pub(super) fn verdict_text(verdict: &Verdict, [a, b]: [&str; 2], examiner: &Examiner) -> String {
     if *verdict == Verdict::RULED_OUT {
         return "rejected by pairs.where, before the filter".to_owned();
+    }
+    if verdict.accepted.is_none() && examiner.filter.rejected_by(verdict.look) == RejectedBy::TooShort {
+        return "rejected as too short: a text has fewer words than filter.least_words, or too few values to \
+                estimate from"
+            .to_owned();
     }
     let (look, components) = (verdict.look, verdict.components);
     let answer = verdict.accepted.map_or_else(

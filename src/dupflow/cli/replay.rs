@@ -251,6 +251,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         problems.note(format!("--output-format: {missing}"));
     }
     let sides = (inputs.as_deref().unwrap_or_default(), &*reference);
+    ReferenceArgs::check_sides(sides.1, sides.0, &mut problems);
     let are_several = args.processes.are_several();
     if !is_published {
         let cuts = plan.as_ref().is_some_and(|plan| plan.scheme.units.is_some());

@@ -9,11 +9,15 @@ use crate::sinks::rows::FoundItem;
 use dupflow_core::doc::{DocChange, DocId};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::sketch::scaled::{features_of, words_of};
+use dupflow_core::text::Shingle;
 
 /// How items are named and counted.
 pub struct ItemRules {
-    /// The fewest words of an item that can be found, inclusive.
+    /// The fewest words of an item that is compared, inclusive.
     pub least_words: usize,
+    /// What is shared: an item that is shorter than one has all its words, or characters, in a shingle of its
+    /// own, which no longer text has.
+    pub shingle: Shingle,
     /// The most pages in which an item may lie that is reported pair by pair, inclusive.
     pub limit: u64,
     /// The place of the field that names the benchmark, among those that documents hold; `None`: an item is
@@ -30,8 +34,10 @@ struct LiveItem {
     record: u64,
     /// The value of the field that names its benchmark, if one does.
     field: Option<Box<str>>,
-    /// Its distinct shingles; 0 if it is too short to have one.
+    /// Its distinct shingles; 0 if it is too short to be compared.
     shingles: usize,
+    /// Whether it is too short to be found in a longer text.
+    is_too_short: bool,
 }
 
 /// The live items, and the pairs that the changes accumulate to.
@@ -98,10 +104,16 @@ impl LiveItems {
                 continue;
             };
             let word = word.filter(|word| words_of(*word) >= rules.least_words);
+            let shingles = word.map_or(0, features_of);
+            let is_too_short = match rules.shingle {
+                Shingle::Words(n) => word.is_none_or(|word| words_of(word) < n),
+                Shingle::Chars(_) => shingles <= 1,
+            };
             let item = LiveItem {
                 record: facts.position.offset,
                 field: rules.field.map(|place| fields.get(place).into()),
-                shingles: word.map_or(0, features_of),
+                shingles,
+                is_too_short,
             };
             self.items.insert(id.clone(), item);
         }
@@ -140,7 +152,7 @@ impl LiveItems {
                 pages,
                 share: pairs.iter().map(|pair| parts(pair).2).max_by(f64::total_cmp),
                 page: pairs.iter().map(|pair| parts(pair).1).min().map(|page| page.without_side().to_owned()),
-                too_short: item.shingles == 0,
+                too_short: item.is_too_short,
                 above_limit: pages > rules.limit,
             }
         })

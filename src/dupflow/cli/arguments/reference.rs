@@ -1,5 +1,6 @@
 //! A corpus that is there already, which the inputs are compared with.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::problems::Problems;
@@ -28,6 +29,18 @@ impl ReferenceArgs {
     /// The resolved inputs of the reference; none if there is no reference.
     pub(in crate::cli) fn resolve(&self, layout: InputLayout, problems: &mut Problems) -> Vec<Input> {
         problems.take(Input::resolve(&self.against, layout)).unwrap_or_default()
+    }
+
+    /// Reports inputs that are in the reference, too: all their documents would be their own matches.
+    pub(in crate::cli) fn check_sides(reference: &[Input], inputs: &[Input], problems: &mut Problems) {
+        let place = |input: &Input| input.path().and_then(|path| path.canonicalize().ok());
+        let known: BTreeSet<PathBuf> = reference.iter().filter_map(place).collect();
+        for input in inputs.iter().filter(|input| place(input).is_some_and(|at| known.contains(&at))) {
+            problems.note(format_args!(
+                "--against: {:?} is an input, too, and all its documents would be their own matches",
+                input.name()
+            ));
+        }
     }
 
     /// Sets the rule of pairs for the reference, if there is one. Reports what has no meaning beside one:

@@ -60,21 +60,12 @@ pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
     let missing =
         missing.map(|(key, name)| format!("{key}: no field {name:?} in source.fields (or --field): {among}"));
     let is_contained = plan.scheme.measure() == Measure::Containment && !plan.finds_items();
-    let is_list = matches!(deployment.emit, EmitKind::Keep | EmitKind::Remove);
+    let is_list = deployment.emit.is_list();
     let has_reference = deployment.reference > 0;
     let refused = [
         (
             is_contained && is_list && plan.remove_if.is_none(),
             "sink.emit: what to remove is decided by exact shares; set filter.verify = \"exact\"",
-        ),
-        (
-            is_contained && has_reference,
-            "--against: containment is not compared with a reference; use a pipeline of another measure, or \
-            \"decontaminate\" to find what lies in the inputs",
-        ),
-        (
-            is_contained && deployment.emit.copied().is_some(),
-            "sink.emit: records are not copied by containment; --emit keep and --emit remove write their ids",
         ),
         (
             plan.finds_items() && !has_reference,

@@ -114,6 +114,7 @@ impl RunJob {
             demands: Demands {
                 max_bad: deployment.max_bad,
                 is_list: deployment.emit.is_list() || plan.finds_items(),
+                finds_items: plan.finds_items(),
                 last_of_id: deployment.layout().ids != IdRule::Once,
                 before: 0,
             },

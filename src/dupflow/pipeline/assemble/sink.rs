@@ -22,9 +22,9 @@ use dupflow_connectors::rewrite::{
     CopySettings, CopyTarget, DocumentsCopy, SelectionSink, SelectionSlot, UnitCutSink,
 };
 use dupflow_connectors::sinks::{
-    ClusterDeltaLines, ClusterLines, ContainedList, CsvRows, DecisionLines, DeferredWriter, DeltaLines,
-    Destination, DocumentList, ItemCountsSlot, ItemOutput, ItemRules, ItemSink, JsonLines, KeepList,
-    MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink, StandardError, UnitList, WithProvenance,
+    ClusterDeltaLines, ClusterLines, CsvRows, DecisionLines, DeferredWriter, DeltaLines, Destination,
+    DocumentList, ItemCountsSlot, ItemOutput, ItemRules, ItemSink, JsonLines, KeepList, MarkedFile,
+    PairLines, Publication, RemovalRule, RowKind, RowWriter, Sink, StandardError, UnitList, WithProvenance,
 };
 use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
@@ -77,6 +77,7 @@ impl SinkParts<'_> {
         let benchmark = self.deployment.benchmark.as_deref();
         let rules = ItemRules {
             least_words: filter.least_words(),
+            shingle: self.plan.scheme.text.shingle,
             limit: self.plan.item_limit,
             field: benchmark.and_then(|name| self.stages.fields.place(name)),
             input: Box::new(input),
@@ -116,6 +117,14 @@ impl SinkParts<'_> {
 
     fn clusters(self) -> Clusters {
         Clusters::new(self.plan.clusters, self.plan.cluster_limit)
+    }
+
+    /// What lists of documents remove.
+    fn removal(self) -> RemovalRule {
+        match self.plan.remove_if {
+            Some(least) => RemovalRule::Contained(least),
+            None => RemovalRule::Clusters(self.clusters(), self.plan.keep.clone()),
+        }
     }
 
     fn table_sink(self, tables: &TablesConfig) -> Box<dyn Sink + Send> {
@@ -246,7 +255,7 @@ impl SinkParts<'_> {
         let sink: Box<dyn Sink + Send> = if self.plan.scheme.units.is_some() {
             Box::new(UnitCutSink::new(self.clusters(), keep, &self.stages.fields, Arc::clone(&slot)))
         } else {
-            let sink = SelectionSink::new(self.clusters(), keep, listed, is_marked, Arc::clone(&slot));
+            let sink = SelectionSink::new(self.removal(), listed, is_marked, Arc::clone(&slot));
             Box::new(sink.with_fields(&self.stages.fields).with_reference(self.has_reference()))
         };
         let inputs = self.inputs.0.get(self.deployment.reference..).unwrap_or_default().to_vec();
@@ -296,11 +305,7 @@ impl SinkParts<'_> {
 
     /// The sink for the kind of result that the deployment emits, over rows in one format.
     fn row_sink(self, rows: impl RowWriter + Send + 'static) -> Box<dyn Sink + Send> {
-        let (clusters, keep, times) = (self.clusters(), self.plan.keep.clone(), self.deployment.audit.times);
-        let list = |out, listed| {
-            let list = KeepList::with_rows(out, self.clusters(), keep, listed);
-            list.with_fields(&self.stages.fields).with_reference(self.has_reference())
-        };
+        let (clusters, times) = (self.clusters(), self.deployment.audit.times);
         let metrics = Arc::clone(&self.stages.observers.metrics);
         match self.deployment.emit {
             EmitKind::Remove if self.plan.scheme.units.is_some() => {
@@ -320,10 +325,8 @@ impl SinkParts<'_> {
             EmitKind::Keep | EmitKind::Remove => {
                 let is_kept = self.deployment.emit == EmitKind::Keep;
                 let listed = if is_kept { DocumentList::Kept } else { DocumentList::Removed };
-                match self.plan.remove_if {
-                    Some(least) => Box::new(ContainedList::with_rows(rows, least, listed)),
-                    None => Box::new(list(rows, listed)),
-                }
+                let list = KeepList::with_rows(rows, self.removal(), listed);
+                Box::new(list.with_fields(&self.stages.fields).with_reference(self.has_reference()))
             }
             EmitKind::Items => {
                 let slot = self.items.expect("this is checked before a job is assembled");

@@ -16,6 +16,8 @@ pub struct Demands {
     /// Whether the output is a list of documents to keep or remove. Then no record may be bad unless
     /// `max_bad` is set.
     pub is_list: bool,
+    /// Whether the reference has items, each of which is looked for.
+    pub finds_items: bool,
     /// Whether an id may be in several files, and its last document counts. If false, a list fails for such
     /// an id.
     pub last_of_id: bool,
@@ -62,7 +64,31 @@ impl Demands {
                 count(replaced, "document")
             ));
         }
+        let replaced = measures.counts.get(Counter::ReplacedInReference);
+        if replaced > 0 && self.finds_items && !self.last_of_id {
+            unmet.push(format!(
+                "{} of --against {} by another one of the same id, and would not be looked for: name a field \
+                 whose values are unique (--id-field), --ids file names items by their files and numbers, \
+                 --ids last says that the last one is meant",
+                count(replaced, "item"),
+                if replaced == 1 { "is replaced" } else { "are replaced" }
+            ));
+        }
         unmet
+    }
+
+    /// Logs what is no error of a feed, and loses documents of a table.
+    pub(in crate::pipeline) fn warn(&self, measures: &Measures) {
+        let across = measures.counts.get(Counter::ReplacedAcrossFiles);
+        let replaced = measures.counts.get(Counter::Replaced).saturating_sub(across);
+        if replaced > 0 && self.is_list && !self.last_of_id {
+            tracing::warn!(
+                replaced,
+                "records have the id of an earlier record of the same file, and replace it, as in a feed with \
+                 updates; if they are other documents, name a field whose values are unique (--id-field), or \
+                 name documents by their files and numbers (--ids file)"
+            );
+        }
     }
 }
 

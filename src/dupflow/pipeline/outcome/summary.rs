@@ -46,6 +46,8 @@ pub struct Summary {
     pub moved_ids: u64,
     /// Events without effect, since their id has a newer event in another partition.
     pub overruled: u64,
+    /// Upserts that replaced the text of a live document.
+    pub replaced: u64,
     /// Documents replaced by another file's document of the same id.
     pub replaced_across_files: u64,
     /// Invalid records by reason.
@@ -244,6 +246,7 @@ impl Summary {
             undated_until: count(Counter::UndatedUntil),
             moved_ids: count(Counter::MovedIds),
             overruled: count(Counter::Overruled),
+            replaced: count(Counter::Replaced),
             replaced_across_files: count(Counter::ReplacedAcrossFiles),
             bad_records: measures.bad_records.clone(),
             skipped: measures.skipped.clone(),

@@ -101,6 +101,7 @@ impl Running {
         outcome?;
         // Process 0 has the counts of all processes.
         let unmet = if shared.process.0 == 0 {
+            demands.warn(&measures);
             let unmet = demands.unmet(&measures, stages.observers.origins.as_deref());
             unmet.into_iter().chain(publication.as_ref().and_then(EndOutput::unmet)).collect()
         } else {

@@ -98,6 +98,7 @@ pub(in crate::dataflow) struct Retaining<F: Follow> {
     changes: Changes,
     /// Full parcels of changes, older than `changes`.
     full: Vec<Changes>,
+    has_reference: bool,
     pub(in crate::dataflow) origins: Option<Arc<Origins>>,
     metrics: Arc<Metrics>,
     /// Limits the log message about moving ids to one in a run.
@@ -128,6 +129,7 @@ impl<F: Follow> Retaining<F> {
             keeps: stages.keeps,
             changes: Changes::default(),
             full: Vec::new(),
+            has_reference: stages.scheme.pairs.has_reference(),
             origins: stages.observers.origins.clone(),
             metrics: Arc::clone(&stages.observers.metrics),
             moves_logged: Arc::clone(&stages.observers.moves_logged),
@@ -152,7 +154,8 @@ impl<F: Follow> Retaining<F> {
         documents.begin(epoch);
         let (slots, remembers_ended) = (documents.slots(), documents.remembers_ended());
         let (mut inserted, mut deleted, mut unchanged, mut unknown) = (0, 0, 0, 0);
-        let (mut expired, mut late, mut undated, mut replaced) = (0, 0, 0, 0);
+        let (mut expired, mut late, mut undated) = (0, 0, 0);
+        let (mut replaced, mut replaced_in_reference, mut replaced_across_files) = (0, 0, 0);
 
         arrivals.sort_unstable_by(|a, b| (a.hash, &a.id, a.position).cmp(&(b.hash, &b.id, b.position)));
         documents.fetch(arrivals.iter().map(|arrival| arrival.hash));
@@ -190,12 +193,17 @@ impl<F: Follow> Retaining<F> {
                     (false, true) => inserted += 1,
                     (true, false) if is_late => expired += 1,
                     (true, false) => deleted += 1,
-                    (true, true) => unchanged += u64::from(repeats),
+                    (true, true) if repeats => unchanged += 1,
+                    (true, true) => {
+                        replaced += 1;
+                        replaced_in_reference += u64::from(self.has_reference && last.id.is_of_reference());
+                    }
                 }
                 if let (true, true, Some(origins), Some(earlier)) =
                     (was, is, &self.origins, position_in_force)
                 {
-                    replaced += u64::from(origins.replaced(&last.id, earlier.offset, last.position.offset));
+                    replaced_across_files +=
+                        u64::from(origins.replaced(&last.id, earlier.offset, last.position.offset));
                 }
                 position_in_force = Some(last.position);
                 in_force = next;
@@ -260,7 +268,9 @@ impl<F: Follow> Retaining<F> {
             (Counter::Expired, expired),
             (Counter::Late, late),
             (Counter::Undated, undated),
-            (Counter::ReplacedAcrossFiles, replaced),
+            (Counter::Replaced, replaced),
+            (Counter::ReplacedInReference, replaced_in_reference),
+            (Counter::ReplacedAcrossFiles, replaced_across_files),
         ] {
             self.metrics.add(counter, n);
         }
