@@ -158,7 +158,7 @@ impl Batches {
         let until = self.stages.until;
         let (mut after, mut undated) = (0, 0);
         let mut arrivals = self.outputs.arrivals.at(capabilities);
-        let (mut events, mut bytes, mut empty, mut restored) = (0, 0, 0, 0);
+        let (mut events, mut bytes, mut empty, mut restored, mut reference) = (0, 0, 0, 0, 0);
         let (mut newest, mut flaws) = (None, [0; 3]);
         let mut updates = Vec::new();
         let end = intake.read(&mut |record| {
@@ -173,7 +173,9 @@ impl Batches {
                         *count += u64::from(n);
                     }
                     undated += u64::from(until.is_some() && event.ts.is_none());
-                    let arrival = sketched(position, event, maker, &self.stages);
+                    let is_old =
+                        self.origins.as_ref().is_some_and(|origins| origins.is_of_reference(position.offset));
+                    let arrival = sketched(position, event, is_old, maker, &self.stages);
                     events += 1;
                     bytes += u64::from(arrival.bytes);
                     empty += u64::from(matches!(arrival.content, ArrivalContent::Empty));
@@ -182,7 +184,12 @@ impl Batches {
                 BatchRecord::Restored(id, value) => {
                     let arrival = kept::restore(id, value, maker);
                     let arrival = arrival.expect("what is kept under a scheme is read under it");
-                    restored += u64::from(!matches!(arrival.content, ArrivalContent::Delete));
+                    let is_alive = u64::from(!matches!(arrival.content, ArrivalContent::Delete));
+                    if self.stages.is_of_reference(&arrival.id) {
+                        reference += is_alive;
+                    } else {
+                        restored += is_alive;
+                    }
                     arrival
                 }
                 BatchRecord::Watched(change) => {
@@ -197,6 +204,7 @@ impl Batches {
         self.report(end, epoch, newest, capabilities);
         for (counter, n) in [
             (Counter::Restored, restored),
+            (Counter::Reference, reference),
             (Counter::Events, events),
             (Counter::Bytes, bytes),
             (Counter::Empty, empty),
@@ -254,10 +262,14 @@ fn is_after(ts: Option<f64>, until: UnixTime) -> bool {
 }
 
 /// An event as the dataflow sends it: with its sketch or, under live weights, its terms.
-fn sketched(position: Position, event: DocEvent<'_>, maker: &mut SketchMaker, stages: &Stages) -> Arrival {
+pub(super) fn sketched(
+    position: Position,
+    event: DocEvent<'_>,
+    is_of_reference: bool,
+    maker: &mut SketchMaker,
+    stages: &Stages,
+) -> Arrival {
     let DocEvent { id, ts, written, text, fields } = event;
-    let origins = stages.observers.origins.as_ref();
-    let is_of_reference = origins.is_some_and(|origins| origins.is_of_reference(position.offset));
     let id = match (stages.scheme.pairs.has_reference(), is_of_reference) {
         (false, _) => id,
         (true, false) => id.beside_reference(),

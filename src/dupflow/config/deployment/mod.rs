@@ -9,6 +9,7 @@ mod deployment;
 mod logging;
 mod monitor;
 mod processes;
+mod reference;
 mod results;
 mod sink;
 mod source;
@@ -26,6 +27,7 @@ pub use deployment::{Deployment, MOST_WORKERS};
 pub use logging::{LogFormat, LogLevel};
 pub use monitor::{MonitorConfig, without_monitor};
 pub use processes::ProcessConfig;
+pub use reference::ReferenceConfig;
 pub use results::{
     AuditConfig, DECISIONS_ARE_JSON, DocumentsConfig, EmitKind, OutputFormat, ProvenancePlace,
 };

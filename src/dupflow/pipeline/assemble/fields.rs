@@ -61,7 +61,7 @@ pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
         missing.map(|(key, name)| format!("{key}: no field {name:?} in source.fields (or --field): {among}"));
     let is_contained = plan.scheme.measure() == Measure::Containment && !plan.finds_items();
     let is_list = matches!(deployment.emit, EmitKind::Keep | EmitKind::Remove);
-    let has_reference = deployment.reference > 0;
+    let has_reference = deployment.has_reference();
     let refused = [
         (
             is_contained && is_list && plan.remove_if.is_none(),
@@ -69,7 +69,8 @@ pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
         ),
         (
             is_contained && has_reference,
-            "--against: containment is not compared with a reference; use a pipeline of another measure, or \
+            "--against, reference.inputs: containment is not compared with a reference; use a pipeline of \
+            another measure, or \
             \"decontaminate\" to find what lies in the inputs",
         ),
         (
@@ -78,7 +79,8 @@ pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
         ),
         (
             plan.finds_items() && !has_reference,
-            "blocking.kind: \"reference\" finds the documents of a replay's --against, and there are none",
+            "blocking.kind: \"reference\" finds the documents of a replay's --against, or of a run's \
+            reference.inputs, and there are none",
         ),
         (
             deployment.emit == EmitKind::Items && !plan.finds_items(),
