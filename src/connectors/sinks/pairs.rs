@@ -291,7 +291,7 @@ mod tests {
     /// Ids of both sides are written as they were read, and are apart when they are read back.
     #[test]
     fn golden_sides() {
-        let id = |id| DocId::new(id).unwrap();
+        let id = |id: &str| DocId::new(id).unwrap();
         let of = |a: DocId, b: &str| DocPair {
             pair: Pair::new(a, id(b).beside_reference()).unwrap(),
             ..pair("a", "b", 0.5)
@@ -312,15 +312,15 @@ mod tests {
         for line in lines.lines() {
             assert!(apply(line, &mut pairs).unwrap(), "it says the side");
         }
-        let bare = |of: &DocPair| of.pair.clone();
+        let bare = |found: &DocPair| found.pair.clone();
         assert_eq!(pairs.iter().map(bare).collect::<BTreeSet<_>>(), found.iter().map(bare).collect());
         let mut csv = Vec::new();
         let kind = RowKind::Deltas { style, evidence: false, causes: true, times: false };
-        let mut sink = DeltaLines::with_rows(CsvRows::new(&mut csv, kind), None);
-        sink = sink.with_style(style).with_causes(true);
-        sink.epoch(&at(7), &deltas[..1], &[]).unwrap();
-        sink.finish().unwrap();
-        drop(sink);
+        let rows = DeltaLines::with_rows(CsvRows::new(&mut csv, kind), None);
+        let mut table = rows.with_style(style).with_causes(true);
+        table.epoch(&at(7), &deltas[..1], &[]).unwrap();
+        table.finish().unwrap();
+        drop(table);
         assert_eq!(text(csv), "epoch,diff,a,b,similarity,old,cause\n7,1,x,y,0.5,true,insert\n");
     }
 

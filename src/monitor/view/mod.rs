@@ -137,8 +137,8 @@ struct ViewState {
 pub enum ViewUnavailable {
     /// The deployment keeps no pairs in memory.
     #[error(
-        "pairs are not kept in memory (monitor.pairs = false, or there is a reference), so there are none to be \
-        told"
+        "pairs are not kept in memory (monitor.pairs = false, or there is a reference), so there are none to \
+        be told"
     )]
     NotKept,
     /// The thread of the view has failed.

@@ -257,7 +257,7 @@ mod tests {
             ("a\0b", value(r#""a":"a","b":"b""#, false)),
             ("[\"\\u0000a\",\"b\"]", value(r#""a":"\u0000a","b":"b""#, false)),
         ];
-        assert_eq!(written(&outgoing), expected.map(|(key, value)| (key.to_owned(), Some(value))));
+        assert_eq!(written(&outgoing), expected.map(|(key, line)| (key.to_owned(), Some(line))));
     }
 
     #[test]

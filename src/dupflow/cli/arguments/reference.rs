@@ -76,8 +76,8 @@ pub(in crate::cli) fn note_missing(deployment: &Deployment, problems: &mut Probl
     }
 }
 
-/// Sets the rule of pairs for the reference of a deployment, if it has one. Reports what has no meaning beside
-/// one, and what cannot be written.
+/// Sets the rule of pairs for the reference of a deployment, if it has one. Reports what has no meaning
+/// beside one, and what cannot be written.
 pub(in crate::cli) fn apply_frozen(
     plan: Option<&mut Plan>,
     deployment: &Deployment,

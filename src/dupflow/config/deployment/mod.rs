@@ -9,7 +9,6 @@ mod deployment;
 mod logging;
 mod monitor;
 mod processes;
-mod reference;
 mod results;
 mod sink;
 mod source;
@@ -27,12 +26,12 @@ pub use deployment::{Deployment, MOST_WORKERS};
 pub use logging::{LogFormat, LogLevel};
 pub use monitor::{MonitorConfig, without_monitor};
 pub use processes::ProcessConfig;
-pub use reference::ReferenceConfig;
 pub use results::{
     AuditConfig, DECISIONS_ARE_JSON, DocumentsConfig, EmitKind, OutputFormat, ProvenancePlace,
 };
 pub use sink::SinkConfig;
 pub use source::SourceConfig;
+pub use source::reference::ReferenceConfig;
 pub use storage::{DeadLetterConfig, MemoryBudget, SpillConfig, StateConfig};
 pub use tables::TablesConfig;
 pub use views::ViewConfig;

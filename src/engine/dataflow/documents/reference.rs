@@ -1,6 +1,6 @@
 //! The documents of a frozen reference, which a run takes in before all others.
 //!
-//! In: events. Out: the documents as an earlier run would have [kept](super::documents::kept) them, under
+//! In: events. Out: the documents as an earlier run would have [kept](super::kept) them, under
 //! their [ids of a reference](DocId::in_reference). So they enter the dataflow as restored documents do, no
 //! state stores them, and no output has an upsert of them.
 //!
@@ -13,10 +13,10 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::Stages;
-use super::documents::arrival::ArrivalContent;
-use super::documents::kept::{self, PARCEL_BYTES};
-use super::ingest::sketched;
+use super::arrival::ArrivalContent;
+use super::kept::{self, PARCEL_BYTES};
+use super::sketched::sketched;
+use crate::dataflow::Stages;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocEvent, DocId, Position};
 use dupflow_core::hash::{self, SketchId};

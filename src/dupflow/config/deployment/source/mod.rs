@@ -1,10 +1,14 @@
 //! The tables `[source]`, `[csv]`, `[warc]` and `[commit]` of a deployment file.
 
+pub(super) mod reference;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::tables;
-use super::values::{System, dotted_names, key_names, path, required_topic, seconds, system, time};
+use crate::config::deployment::tables;
+use crate::config::deployment::values::{
+    System, dotted_names, key_names, path, required_topic, seconds, system, time,
+};
 use crate::config::settings::{ConfigValue, FileSettings, ProblemKind, without_effect};
 use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, RecordShape, ValueFormat, WarcId};
 use dupflow_connectors::inputs::{listed, unreadable};

@@ -3,14 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::source::{LayoutKeys, layout};
-use super::values::{key_names, path};
+use super::{LayoutKeys, layout};
+use crate::config::deployment::values::{key_names, path};
 use crate::config::settings::{DeploymentKey, FileSettings, ProblemKind};
 use dupflow_connectors::formats::{IdRule, InputLayout};
 use dupflow_connectors::inputs::unreadable;
 
 /// The keys of `[reference]`.
-pub(super) const KEYS: [DeploymentKey; 9] = [
+pub(in crate::config::deployment) const KEYS: [DeploymentKey; 9] = [
     DeploymentKey { name: "reference.inputs", expected: "a list of paths, or [] for none" },
     DeploymentKey {
         name: "reference.format",
@@ -62,7 +62,7 @@ pub struct ReferenceConfig {
 }
 
 /// Reads `[reference]`; `None` if it names no input.
-pub(super) fn reference(settings: &mut FileSettings) -> Option<ReferenceConfig> {
+pub(in crate::config::deployment) fn reference(settings: &mut FileSettings) -> Option<ReferenceConfig> {
     let inputs = settings.read("reference.inputs", |v| v.list(path)).unwrap_or_default();
     let layout = layout(settings, &LAYOUT);
     if inputs.is_empty() {
