@@ -34,6 +34,7 @@ mod pages;
 mod parquet;
 mod query;
 mod questions;
+mod reference;
 mod rejected;
 mod replay;
 mod resume;

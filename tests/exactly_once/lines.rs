@@ -129,16 +129,26 @@ pub(crate) fn run(options: &Options) -> Verdict {
          \"state\"\ncommit_every = \"50ms\"\n{}",
         sides::FIELDS,
         options.emit(),
-        if options.decisions.is_none() { sides } else { String::new() }
+        match options.decisions {
+            _ if options.reference => "[reference]\ninputs = [\"reference.jsonl\"]\n".to_owned(),
+            None => sides,
+            Some(_) => String::new(),
+        }
     );
     std::fs::write(place.path("run.toml"), config).unwrap();
     let mut verdict = Verdict::default();
     let mut stages = vec![(format!("-p {}", options.pipeline), "")];
+    if options.reference {
+        stages.push((format!("-p {}", options.pipeline), " --reconcile"));
+    }
     if options.reconcile {
         stages.push((format!("-p {} --set threshold=0.6", options.pipeline), " --reconcile"));
         stages.push(("-p exact".to_owned(), " --reconcile"));
     }
-    for (pipeline, reconcile) in stages {
+    for (number, (pipeline, reconcile)) in stages.into_iter().enumerate() {
+        if options.reference {
+            reference(&place, &feed, number);
+        }
         println!("dupflow run {pipeline}{reconcile}");
         let words = format!("run {pipeline} -c run.toml{reconcile}");
         let kills = if reconcile.is_empty() { options.kills } else { 3 };
@@ -151,7 +161,15 @@ pub(crate) fn run(options: &Options) -> Verdict {
         match output(&place) {
             Ok(found) => {
                 verdict.pairs = found.len();
-                verdict.problems.extend(place::compare(&found, &place.expected(&feed, &pipeline)));
+                let against = if options.reference { " --against reference.jsonl" } else { "" };
+                let expected = place.expected(&feed, &format!("{pipeline}{against}"));
+                verdict.problems.extend(place::compare(&found, &expected));
+                if options.reference {
+                    let of_it = expected.keys().filter(|(a, _)| a.starts_with("!old")).count();
+                    println!("{of_it} of {} pairs have a document of the reference", expected.len());
+                    assert!(of_it > 100, "the reference has pairs");
+                    continue;
+                }
                 verdict.problems.extend(views(&place, &feed, &found));
                 let notices = std::fs::read_to_string(place.path("notices.jsonl")).unwrap();
                 let fresh = sides::fresh_notices(&place, &feed, &pipeline);
@@ -168,6 +186,18 @@ pub(crate) fn run(options: &Options) -> Verdict {
     }
     verdict.problems.extend(letters(&place, &feed));
     verdict
+}
+
+/// Writes a reference: every fifth text of the feed, from line `number` on, under ids of its own that sort
+/// before those of the feed.
+fn reference(place: &Place, feed: &std::path::Path, number: usize) {
+    let feed = std::fs::read_to_string(feed).unwrap();
+    let texts = feed.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let texts = texts.filter(|event| event["text"].is_string()).skip(number).step_by(5);
+    let line = |(n, event): (usize, serde_json::Value)| {
+        serde_json::json!({"id": format!("!old{number}/{n}"), "text": event["text"]}).to_string() + "\n"
+    };
+    std::fs::write(place.path("reference.jsonl"), texts.enumerate().map(line).collect::<String>()).unwrap();
 }
 
 /// How the rows of views differ from those of the pairs and of the live documents of the feed.

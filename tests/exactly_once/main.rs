@@ -16,6 +16,7 @@
 //! | `--reconcile` | then sets the threshold to 0.6, then the pipeline to `exact`, with kills during each |
 //! | `--compacted` | of a topic: compacts the input, writes each document several times, adds partitions |
 //! | `--pipeline NAME` | default minhash |
+//! | `--reference` | with a frozen reference, of files; then `--reconcile` with another one, with kills |
 //! | `--decisions first\|current` | writes decisions in place of deltas: `lines` (default with it) or `kafka` |
 //!
 //! | sink | from | to |
@@ -25,8 +26,9 @@
 //! | `postgres` | a feed, then a table | tables on a real server |
 //! | `kafka` | a topic | a topic, on a real broker |
 //!
-//! Without options, as run by `cargo test`: a small feed into files, as deltas and as decisions, and the
-//! feed and a table into tables of a SQLite file and, if one is installed, of a PostgreSQL server.
+//! Without options, as run by `cargo test`: a small feed into files, as deltas, as deltas beside a reference
+//! and as decisions, and the feed and a table into tables of a SQLite file and, if one is installed, of a
+//! PostgreSQL server.
 //! Anything missing is reported with SKIPPED.
 //!
 //! Where pairs are written, views and the notices of a watch list are too: in the transaction of a topic or
@@ -83,6 +85,11 @@ fn main() -> ExitCode {
     };
     let mut verdicts: Vec<_> = sinks.into_iter().filter_map(|sink| run(sink, &options)).collect();
     if options.sink.is_none() && options.decisions.is_none() {
+        let sink = Some(Sink::Lines);
+        verdicts.extend(run(
+            Sink::Lines,
+            &Options { sink, reference: true, processes: false, ..options.clone() },
+        ));
         for mode in DecisionMode::ALL {
             let decisions = Some(mode);
             verdicts.extend(run(Sink::Lines, &Options { decisions, ..options.clone() }));

@@ -41,6 +41,8 @@ pub(crate) struct Options {
     pub(crate) reconcile: bool,
     pub(crate) compacted: bool,
     pub(crate) pipeline: String,
+    /// Documents are compared with a reference too, then with another one.
+    pub(crate) reference: bool,
     /// Decisions are written in place of deltas.
     pub(crate) decisions: Option<DecisionMode>,
     /// Whether only other tests were named on the command line.
@@ -60,6 +62,7 @@ impl Options {
             reconcile: false,
             compacted: false,
             pipeline: "minhash".to_owned(),
+            reference: false,
             decisions: None,
             passed_by: false,
         };
@@ -82,6 +85,7 @@ impl Options {
                 "--lose-state" => options.lose_state = true,
                 "--reconcile" => options.reconcile = true,
                 "--compacted" => options.compacted = true,
+                "--reference" => options.reference = true,
                 // Arguments that cargo and its callers pass to every test.
                 "--nocapture" | "--quiet" | "-q" | "--show-output" | "--list" => {}
                 other if other.starts_with("--") => return Err(format!("no option {other:?}")),
@@ -90,6 +94,11 @@ impl Options {
         }
         if options.decisions.is_some() && (options.reconcile || options.compacted) {
             return Err("--decisions goes with neither --reconcile nor --compacted".to_owned());
+        }
+        if options.reference
+            && (options.sink != Some(Sink::Lines) || options.decisions.is_some() || options.processes)
+        {
+            return Err("--reference takes --sink lines, and neither --decisions nor --processes".to_owned());
         }
         if options.decisions.is_some()
             && let Some(sink @ (Sink::Sqlite | Sink::Postgres)) = options.sink

@@ -33,7 +33,7 @@ use crate::script::{self, Past, Run, closed};
 const LIMIT: u64 = 3;
 
 /// Two-word shingles, half of an item's.
-fn plan() -> Plan {
+pub(crate) fn plan() -> Plan {
     let text = "threshold = 0.5\nmeasure = \"containment\"\ntext = { shingle = \"words:2\" }\n\
         sketch = { kind = \"scaled\" }\nblocking = { kind = \"reference\" }\n\
         filter = { kind = \"full\", verify = \"exact\", least_words = 2 }";

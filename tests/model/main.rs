@@ -49,6 +49,7 @@ mod decisions;
 mod distance;
 mod fields;
 mod flow;
+mod frozen;
 mod given;
 mod history;
 mod items;

@@ -19,12 +19,14 @@ use dupflow::connectors::intake::{BadRecords, EpochLimits, OnError};
 use dupflow::connectors::mark::{Mark, Standing};
 use dupflow::connectors::sinks::{MemorySink, Sink};
 use dupflow::connectors::state::{self, StoredState};
-use dupflow::core::doc::{DocChange, Letter, Position, UpsertedDoc};
+use dupflow::core::doc::fields::EventFields;
+use dupflow::core::doc::{DocChange, DocEvent, DocId, Letter, Position, UpsertedDoc};
 use dupflow::core::hash::mix;
 use dupflow::core::pair::{Delta, DocPair};
 use dupflow::core::run::metrics::Counter;
 use dupflow::core::text::IdfTable;
 use dupflow::core::time::{Epoch, Progress, RetentionTime, SystemClock, UnixTime};
+use dupflow::engine::dataflow::{ReferenceBuilder, Stages};
 use dupflow::pipeline::{self, Continuity, Demands, PastError, RunError, RunJob};
 use parking_lot::Mutex;
 use proptest::prelude::*;
@@ -103,6 +105,27 @@ pub(crate) struct Place {
     pub(crate) state: Option<state::MemoryStore>,
     /// Whether files of spilled rows fail, in runs that end early.
     pub(crate) spill_fails: bool,
+    /// The frozen reference; none if it is empty.
+    pub(crate) reference: Vec<(DocId, String)>,
+}
+
+impl Place {
+    /// What a run needs to continue here.
+    fn continuity(&self, plan: &Plan, stages: &Stages, reconcile: bool) -> Continuity {
+        let state = self.state.as_ref().map(|store| (open(store), Duration::ZERO));
+        let continuity = Continuity { reconcile, state, ..Continuity::new(&plan.description()) };
+        if self.reference.is_empty() {
+            return continuity;
+        }
+        let mut builder = ReferenceBuilder::new(stages);
+        for (id, text) in &self.reference {
+            let (id, text, fields) = (id.clone(), Some(text.into()), EventFields::default());
+            builder.add(DocEvent { id, ts: Some(1.0), written: None, text, fields }).unwrap();
+        }
+        let reference = builder.build();
+        let described = plan.description().with("reference.inputs", &*reference.description());
+        Continuity { reference: Some(reference), ..continuity }.described(&described)
+    }
 }
 
 /// Opens the stored state.
@@ -135,7 +158,7 @@ pub(crate) struct Life {
 }
 
 /// Runs to the end of the input, or to the run's own end; returns the number of restored documents.
-fn live(
+pub(crate) fn live(
     place: &Place,
     plan: &Plan,
     parts: &std::collections::BTreeMap<u32, Partition>,
@@ -171,6 +194,7 @@ pub(crate) fn live_into(
         ts: ts_of,
         read,
     };
+    let continuity = place.continuity(plan, &stages, life.reconcile);
     let running = pipeline::start(RunJob {
         stages,
         source: Box::new(log),
@@ -180,11 +204,7 @@ pub(crate) fn live_into(
         most_records: None,
         demands: Demands::default(),
         publication: None,
-        continuity: Continuity {
-            reconcile: life.reconcile,
-            state: place.state.as_ref().map(|store| (open(store), Duration::ZERO)),
-            ..Continuity::new(&plan.description())
-        },
+        continuity,
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
         sink: Box::new(Ends { sink, commits_left, behind }),
         workers: life.workers,
@@ -287,7 +307,19 @@ pub(crate) fn through_ends(
     ids_move: bool,
 ) -> Place {
     let state = keeps.then(state::MemoryStore::default);
-    let mut place = Place { state, spill_fails: seed & 32 == 0, ..Place::default() };
+    let place = Place { state, spill_fails: seed & 32 == 0, ..Place::default() };
+    through_ends_at(place, parts, plan, seed, ids_move)
+}
+
+/// The same at a place.
+pub(crate) fn through_ends_at(
+    mut place: Place,
+    parts: &std::collections::BTreeMap<u32, Partition>,
+    plan: &Plan,
+    seed: u64,
+    ids_move: bool,
+) -> Place {
+    let keeps = place.state.is_some();
     let limits = EpochLimits { records: Some(1 + mix(seed) % 9), ..EpochLimits::default() };
     for n in 0..40 {
         let random = mix(seed ^ (n << 32));

@@ -20,6 +20,7 @@ mod follow;
 mod history;
 #[cfg(feature = "webhook")]
 mod receiver;
+mod reference;
 mod restarts;
 mod run;
 mod scrape;

@@ -36,8 +36,8 @@ pub use pairs::{DeltaLines, PairLines};
 #[cfg(feature = "parquet")]
 pub use rows::ParquetRows;
 pub use rows::{
-    ColumnType, CsvRows, FoundItem, JsonLines, OutputCell, OutputProvenance, OutputRow, RemovedUnit, RowKind,
-    RowWriter, StandardError, UnitName, WithProvenance,
+    ColumnType, CsvRows, FoundItem, JsonLines, OutputCell, OutputProvenance, OutputRow, PairStyle,
+    RemovedUnit, RowKind, RowWriter, StandardError, UnitName, WithProvenance,
 };
 pub(crate) use units::RepeatedUnits;
 pub use units::UnitList;

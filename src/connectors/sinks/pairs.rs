@@ -11,7 +11,7 @@ use std::io::{self, BufRead};
 
 use super::contract::Sink;
 use super::destination::Destination;
-use super::rows::pair_json::{StandardError, apply};
+use super::rows::pair_json::{PairStyle, StandardError, apply};
 use super::rows::{JsonLines, OutputRow, RowWriter};
 use crate::mark::{Mark, Standing};
 use dupflow_core::doc::Letter;
@@ -21,7 +21,7 @@ use dupflow_core::time::{EpochTimes, Progress};
 /// Writes every delta, epoch by epoch. Flushes at each commit, so that a reader sees whole epochs.
 pub struct DeltaLines<R> {
     out: R,
-    shares: bool,
+    style: PairStyle,
     evidence: Option<StandardError>,
     causes: bool,
     /// The times of the next epoch, if deltas have them.
@@ -39,13 +39,13 @@ impl<W: Destination> DeltaLines<JsonLines<W>> {
 impl<R: RowWriter> DeltaLines<R> {
     /// As `new`, for any row format.
     pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
-        Self { out, shares: false, evidence, causes: false, times: None }
+        Self { out, style: PairStyle::default(), evidence, causes: false, times: None }
     }
 
-    /// Sets whether each delta has the shares of its similarity.
+    /// Sets what each delta has of its pair.
     #[must_use]
-    pub fn with_shares(self, shares: bool) -> Self {
-        Self { shares, ..self }
+    pub fn with_style(self, style: PairStyle) -> Self {
+        Self { style, ..self }
     }
 
     /// Sets whether each delta has its cause.
@@ -69,7 +69,8 @@ impl<R: RowWriter> Sink for DeltaLines<R> {
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         let mut pairs = BTreeSet::new();
         for line in self.out.lines()?.lines() {
-            apply(&line?, &mut pairs)?;
+            // Its corrections are written as its lines are.
+            self.style.sides |= apply(&line?, &mut pairs)?;
         }
         Ok(pairs)
     }
@@ -80,9 +81,9 @@ impl<R: RowWriter> Sink for DeltaLines<R> {
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
         for delta in deltas {
-            let Self { shares, causes, times, .. } = *self;
+            let Self { style, causes, times, .. } = *self;
             let (epoch, evidence) = (progress.epoch, self.evidence.as_ref());
-            self.out.row(&OutputRow::Delta { epoch, delta, shares, evidence, causes, times })?;
+            self.out.row(&OutputRow::Delta { epoch, delta, style, evidence, causes, times })?;
         }
         Ok(())
     }
@@ -99,10 +100,8 @@ impl<R: RowWriter> Sink for DeltaLines<R> {
 /// Keeps the pairs that the deltas accumulate to, and writes them at the end, sorted.
 pub struct PairLines<R> {
     out: R,
-    shares: bool,
+    style: PairStyle,
     evidence: Option<StandardError>,
-    /// Whether the corpus is compared with a reference.
-    has_reference: bool,
     alive: BTreeSet<DocPair>,
 }
 
@@ -116,19 +115,13 @@ impl<W: Destination> PairLines<JsonLines<W>> {
 impl<R: RowWriter> PairLines<R> {
     /// As [`DeltaLines::with_rows`].
     pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
-        Self { out, shares: false, evidence, has_reference: false, alive: BTreeSet::new() }
+        Self { out, style: PairStyle::default(), evidence, alive: BTreeSet::new() }
     }
 
-    /// As [`DeltaLines::with_shares`].
+    /// As [`DeltaLines::with_style`].
     #[must_use]
-    pub fn with_shares(self, shares: bool) -> Self {
-        Self { shares, ..self }
-    }
-
-    /// The same for a corpus that is compared with a reference, if it is.
-    #[must_use]
-    pub fn with_reference(self, has_reference: bool) -> Self {
-        Self { has_reference, ..self }
+    pub fn with_style(self, style: PairStyle) -> Self {
+        Self { style, ..self }
     }
 }
 
@@ -151,10 +144,8 @@ impl<R: RowWriter> Sink for PairLines<R> {
 
     fn finish(&mut self) -> io::Result<()> {
         for pair in &self.alive {
-            // Ids of a reference sort first.
-            let old = self.has_reference.then(|| pair.pair.lo().is_of_reference());
-            let (shares, evidence) = (self.shares, self.evidence.as_ref());
-            self.out.row(&OutputRow::Pair { pair, shares, evidence, old })?;
+            let (style, evidence) = (self.style, self.evidence.as_ref());
+            self.out.row(&OutputRow::Pair { pair, style, evidence })?;
         }
         self.out.finish()
     }
@@ -189,6 +180,8 @@ mod tests {
             evidence,
         }
     }
+
+    const SHARES: PairStyle = PairStyle { shares: true, sides: false };
 
     fn at(epoch: u64) -> Progress {
         Progress { epoch, ..Progress::default() }
@@ -257,7 +250,8 @@ mod tests {
             let end = format!(",\"standard_error\":0.25,\"cause\":\"{}\"}}\n", cause.name());
             assert!(line.ends_with(&end), "{line}");
             assert_eq!(serde_json::to_value(cause).unwrap(), cause.name(), "one spelling everywhere");
-            assert_eq!(read_delta(line.trim_end()).unwrap(), (delta.pair, 1));
+            let read = read_delta(line.trim_end()).unwrap();
+            assert_eq!((read.pair, read.diff, read.has_sides), (delta.pair, 1, false));
         }
     }
 
@@ -267,7 +261,7 @@ mod tests {
         let contained = DocPair { similarity: Similarity::of_shares([0.75, 0.125]), ..pair("a", "b", 1.0) };
         let copies = pair("c", "d", 1.0);
         let mut out = Vec::new();
-        let mut sink = DeltaLines::new(&mut out, None).with_shares(true);
+        let mut sink = DeltaLines::new(&mut out, None).with_style(SHARES);
         let deltas = [&contained, &copies].map(|found| Delta::by_block(found.clone(), 1));
         sink.epoch(&at(7), &deltas, &[]).unwrap();
         let lines = text(out);
@@ -275,7 +269,7 @@ mod tests {
 {"epoch":7,"diff":1,"a":"c","b":"d","similarity":1.0,"in_a":1.0,"in_b":1.0}
 "#;
         assert_eq!(lines, expected);
-        let read: Vec<_> = lines.lines().map(|line| read_delta(line).unwrap().0.similarity).collect();
+        let read: Vec<_> = lines.lines().map(|line| read_delta(line).unwrap().pair.similarity).collect();
         assert_eq!(read, [contained.similarity, Similarity::ONE]);
         // A change of one share alone is a change.
         let mut pairs = BTreeSet::new();
@@ -284,14 +278,50 @@ mod tests {
         assert!(apply(&other.replace("\"diff\":1", "\"diff\":-1"), &mut pairs).is_err());
         let mut csv = Vec::new();
         let mut listed = PairLines::with_rows(
-            CsvRows::new(&mut csv, RowKind::Pairs { shares: true, evidence: false, old: false }),
+            CsvRows::new(&mut csv, RowKind::Pairs { style: SHARES, evidence: false }),
             None,
         )
-        .with_shares(true);
+        .with_style(SHARES);
         listed.restored(&[Delta::by_block(contained.clone(), 1)]);
         listed.finish().unwrap();
         drop(listed);
         assert_eq!(text(csv), "a,b,similarity,in_a,in_b\na,b,0.75,0.125,0.75\n");
+    }
+
+    /// Ids of both sides are written as they were read, and are apart when they are read back.
+    #[test]
+    fn golden_sides() {
+        let id = |id: &str| DocId::new(id).unwrap();
+        let of = |a: DocId, b: &str| DocPair {
+            pair: Pair::new(a, id(b).beside_reference()).unwrap(),
+            ..pair("a", "b", 0.5)
+        };
+        let found = [of(id("x").in_reference(), "y"), of(id("x").in_reference(), "\0x"), of(id("x"), "y")];
+        let style = PairStyle { shares: false, sides: true };
+        let deltas = found.clone().map(|found| Delta::by_block(found, 1));
+        let mut out = Vec::new();
+        let mut sink = DeltaLines::new(&mut out, None).with_style(style).with_causes(true);
+        sink.epoch(&at(7), &deltas, &[]).unwrap();
+        let lines = text(out);
+        let expected = r#"{"epoch":7,"diff":1,"a":"x","b":"y","similarity":0.5,"old":true,"cause":"insert"}
+{"epoch":7,"diff":1,"a":"x","b":"\u0000x","similarity":0.5,"old":true,"cause":"insert"}
+{"epoch":7,"diff":1,"a":"x","b":"y","similarity":0.5,"old":false,"cause":"insert"}
+"#;
+        assert_eq!(lines, expected);
+        let mut pairs = BTreeSet::new();
+        for line in lines.lines() {
+            assert!(apply(line, &mut pairs).unwrap(), "it says the side");
+        }
+        let bare = |found: &DocPair| found.pair.clone();
+        assert_eq!(pairs.iter().map(bare).collect::<BTreeSet<_>>(), found.iter().map(bare).collect());
+        let mut csv = Vec::new();
+        let kind = RowKind::Deltas { style, evidence: false, causes: true, times: false };
+        let rows = DeltaLines::with_rows(CsvRows::new(&mut csv, kind), None);
+        let mut table = rows.with_style(style).with_causes(true);
+        table.epoch(&at(7), &deltas[..1], &[]).unwrap();
+        table.finish().unwrap();
+        drop(table);
+        assert_eq!(text(csv), "epoch,diff,a,b,similarity,old,cause\n7,1,x,y,0.5,true,insert\n");
     }
 
     #[test]

@@ -80,6 +80,12 @@ impl DocId {
         text.strip_prefix(char::from(SIDE)).and_then(|rest| rest.get(1..)).unwrap_or(text)
     }
 
+    /// The id as it was read, and true, of a document of a reference; else the id. For what shows ids and
+    /// does not know whether there is a reference.
+    pub fn shown(&self) -> (&str, Option<bool>) {
+        if self.is_of_reference() { (self.without_side(), Some(true)) } else { (self.as_str(), None) }
+    }
+
     fn sided(self, side: u8) -> Self {
         let text = self.as_str();
         let prefix = String::from_utf8_lossy(&[SIDE, side]).into_owned();

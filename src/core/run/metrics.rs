@@ -36,6 +36,10 @@ counters! {
     Unchanged "unchanged" "Upserts that repeat what is in force.",
     UnknownDeletes "unknown_deletes" "Deletes of ids that are not alive.",
     Restored "restored" "Documents taken from the state of an earlier run.",
+    Reference "reference_documents" "Documents of the reference, which are live from the start.",
+    ReferenceTooShort "reference_too_short"
+        "Documents of the reference that are in no pair: without a token, or with fewer words than \
+        filter.least_words.",
     Inserted "inserted" "Documents that became live.",
     Deleted "deleted" "Documents that were deleted.",
     Expired "expired" "Documents that ended by the retention.",

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use super::PipelineArgs;
 use super::arguments::problems::Problems;
+use super::arguments::reference;
 use super::arguments::views;
 use super::run::{deployment_file, note_conflicts};
 use crate::config::{Deployment, EmitKind, SinkConfig, SourceConfig, TablesConfig, WatchConfig};
@@ -116,17 +117,19 @@ fn note_folders(deployment: &Deployment, problems: &mut Problems) {
 /// # Errors
 /// All problems of the pipeline and the deployment.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
-    let plan = problems.take(args.pipeline.load_of_documents());
+    let mut plan = problems.take(args.pipeline.load_of_documents());
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = args.config.as_ref().map(|path| Deployment::load(path, &environment)).transpose();
     let deployment = problems.take(deployment);
     if let Some(Some(deployment)) = &deployment {
+        reference::apply_frozen(plan.as_mut(), deployment, false, &mut problems);
         let found = args.connect.then(|| Input::resolve(deployment.inputs(), deployment.layout()));
         let named = || deployment.inputs().iter().map(|path| Input::at(path)).collect();
         let inputs = found.and_then(|found| problems.take(found)).unwrap_or_else(named);
         if args.connect {
             let lists = deployment.watch.as_ref().map_or(&[][..], |watch| &watch.inputs);
             problems.take(Input::resolve(lists, InputLayout::default()));
+            reference::note_missing(deployment, &mut problems);
             note_folders(deployment, &mut problems);
         }
         let files: Vec<_> =
@@ -148,7 +151,16 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         let workers = deployment
             .workers
             .map_or_else(|| "as many workers as cores".to_owned(), |n| format!("{n} workers"));
-        writeln!(report, "deployment {}: ok, {inputs}, {workers}", path.display())?;
+        let reference = deployment.reference.as_ref().map_or_else(String::new, |reference| {
+            format!(" compared with a reference of {}", counted(reference.inputs.len(), "input"))
+        });
+        writeln!(report, "deployment {}: ok, {inputs}{reference}, {workers}", path.display())?;
+        if plan.finds_items() {
+            writeln!(
+                report,
+                "  ! output.item_limit is of lists at the end of the input: a run writes all pairs"
+            )?;
+        }
     }
     if args.connect {
         let databases = deployment.as_ref().map(databases).transpose()?.unwrap_or_default();

@@ -185,7 +185,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let reference = args.reference.resolve(args.inputs.layout.layout(), &mut problems);
     let fields = args.inputs.layout.columns.fields(&mut problems);
     let mut deployment = args.deployment(fields, verbosity.format);
-    deployment.reference = reference.len();
+    deployment.against = reference.len();
     let others = [
         ("--mark", args.documents.mark.is_some() && !plan.as_ref().is_some_and(Plan::finds_items)),
         ("several processes", args.processes.are_several()),
@@ -437,7 +437,8 @@ impl Args {
             emit: self.emit,
             decisions: self.decisions.unwrap_or_default(),
             documents: self.documents.config(),
-            reference: 0,
+            reference: None,
+            against: 0,
             benchmark: self.reference.benchmark.clone(),
             output_format: self.output_format.unwrap_or_else(|| match self.emit.copied() {
                 Some(_) => OutputFormat::default(),

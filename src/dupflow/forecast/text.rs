@@ -86,7 +86,8 @@ impl Display for PlanReport {
             Blocks::Reference => {
                 writeln!(
                     f,
-                    "output    of an item in more documents than output.item_limit their number only"
+                    "output    of an item in more documents than output.item_limit their number only; a run \
+                    writes every pair"
                 )?;
             }
             _ => writeln!(
@@ -129,7 +130,7 @@ impl PlanReport {
             Blocks::Reference => {
                 return writeln!(
                     f,
-                    "{heading:<8}  reference: a document is compared with all of --against that share a \
+                    "{heading:<8}  reference: a document is compared with all of the reference that share a \
                     shingle"
                 );
             }

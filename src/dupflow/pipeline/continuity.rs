@@ -10,6 +10,7 @@ use dupflow_connectors::state::{Store, StoredState};
 use dupflow_connectors::watch::hook::HookSettings;
 use dupflow_connectors::watch::{NoticeFile, WatchedRun};
 use dupflow_core::description::Description;
+use dupflow_engine::dataflow::Reference;
 
 /// What a run needs to continue after an earlier one.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub struct Continuity {
     /// Whether to correct an output that another pipeline has written, or whose input or state is lost.
     /// Otherwise such a run is refused.
     pub reconcile: bool,
+    /// The frozen reference, which the run takes in before all other documents. Process 0 has it.
+    pub reference: Option<Reference>,
     /// The dead-letter file, if there is one.
     pub letters: Option<LetterFile>,
     /// Where documents are stored, and the shortest time between two commits there; `None` = nowhere.
@@ -54,11 +57,11 @@ pub struct WatchParts {
 impl Continuity {
     /// For a run of this pipeline without a state.
     pub fn new(pipeline: &Description) -> Self {
-        let pipeline = String::from_utf8_lossy(&pipeline.encode()).into_owned();
-        Self {
+        let continuity = Self {
             run: format!("{:016x}", rand::random::<u64>()),
-            pipeline,
+            pipeline: String::new(),
             reconcile: false,
+            reference: None,
             letters: None,
             state: None,
             shared_state: None,
@@ -66,6 +69,13 @@ impl Continuity {
             sides: SideOutputs::default(),
             watch: None,
             history: None,
-        }
+        };
+        continuity.described(pipeline)
+    }
+
+    /// The same for a run of this pipeline.
+    #[must_use]
+    pub fn described(self, pipeline: &Description) -> Self {
+        Self { pipeline: String::from_utf8_lossy(&pipeline.encode()).into_owned(), ..self }
     }
 }

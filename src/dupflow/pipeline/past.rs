@@ -84,7 +84,7 @@ impl Past {
         continuity: &mut Continuity,
         first: Epoch,
     ) -> Result<Self, RunError> {
-        let Continuity { run, pipeline, reconcile, letters, state, tallies, .. } = continuity;
+        let Continuity { run, pipeline, reconcile, letters, state, tallies, reference, .. } = continuity;
         let mut state = state.as_mut().map(|(state, _)| state);
         let reconcile = *reconcile;
         // Before anything is created or taken over: the input exists.
@@ -95,7 +95,11 @@ impl Past {
         let restart = Restart::new(&standing, &input, resumable);
         let output_pairs = restart.pairs_to_correct(sink, reconcile)?;
         let (begin, is_whole) = restart.begin(source, reconcile, stages)?;
-        let lines = restart.lines(&begin, is_whole, output_pairs.is_some());
+        let mut lines = restart.lines(&begin, is_whole, output_pairs.is_some());
+        if reference.is_some() && lines.first() != Some(&CatchUpLine::Restored) {
+            // The reference is taken in before the state and the first record.
+            lines.insert(0, CatchUpLine::Restored);
+        }
         let table = restart.table(state.as_deref(), stages, reconcile)?;
         if let Some(file) = letters {
             resume_letters(file, &standing, restart.mark.as_ref())?;

@@ -225,9 +225,9 @@ impl From<&Summary> for CountsRecord {
 /// The options of a replay that decide its result.
 fn options(deployment: &Deployment) -> BTreeMap<String, Json> {
     let mut options = BTreeMap::new();
-    if deployment.reference > 0 {
+    if deployment.against > 0 {
         // A report does not say what is read, so it cannot be repeated.
-        options.insert("against".to_owned(), deployment.reference.into());
+        options.insert("against".to_owned(), deployment.against.into());
         options
             .extend(deployment.benchmark.iter().map(|field| ("benchmark".to_owned(), field.as_str().into())));
     }

@@ -13,20 +13,17 @@ use timely::dataflow::{Scope, Stream};
 use timely::scheduling::Activator;
 
 use super::Stages;
-use super::documents::arrival::{Arrival, ArrivalContent, SketchedUnit, TextUnits};
+use super::documents::arrival::{Arrival, ArrivalContent};
 use super::documents::kept;
+use super::documents::sketched::sketched;
 use super::intake::{BatchEnd, BatchRecord, Intake, Pull};
 use super::operator::{Operator, Output};
 use super::output::EpochReport;
 use super::queries::{Admission, IdQuery, PendingQueries, ResolvedQuery};
 use super::watches::{WatchContent, WatchUpdate};
-use crate::dataflow::documents::key::EventKey;
 use crate::dataflow::documents::retain::Tick;
 use dupflow_core::doc::fields::FieldFlaws;
 use dupflow_core::doc::retention::RetentionClock;
-use dupflow_core::doc::units::{Unit, UnitRules, units};
-use dupflow_core::doc::{DocEvent, Facts, Position};
-use dupflow_core::hash;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::origins::Origins;
 use dupflow_core::run::watch::WatchChange;
@@ -158,7 +155,7 @@ impl Batches {
         let until = self.stages.until;
         let (mut after, mut undated) = (0, 0);
         let mut arrivals = self.outputs.arrivals.at(capabilities);
-        let (mut events, mut bytes, mut empty, mut restored) = (0, 0, 0, 0);
+        let (mut events, mut bytes, mut empty, mut restored, mut reference) = (0, 0, 0, 0, 0);
         let (mut newest, mut flaws) = (None, [0; 3]);
         let mut updates = Vec::new();
         let end = intake.read(&mut |record| {
@@ -173,7 +170,9 @@ impl Batches {
                         *count += u64::from(n);
                     }
                     undated += u64::from(until.is_some() && event.ts.is_none());
-                    let arrival = sketched(position, event, maker, &self.stages);
+                    let is_old =
+                        self.origins.as_ref().is_some_and(|origins| origins.is_of_reference(position.offset));
+                    let arrival = sketched(position, event, is_old, maker, &self.stages);
                     events += 1;
                     bytes += u64::from(arrival.bytes);
                     empty += u64::from(matches!(arrival.content, ArrivalContent::Empty));
@@ -182,7 +181,12 @@ impl Batches {
                 BatchRecord::Restored(id, value) => {
                     let arrival = kept::restore(id, value, maker);
                     let arrival = arrival.expect("what is kept under a scheme is read under it");
-                    restored += u64::from(!matches!(arrival.content, ArrivalContent::Delete));
+                    let is_alive = u64::from(!matches!(arrival.content, ArrivalContent::Delete));
+                    if self.stages.is_of_reference(&arrival.id) {
+                        reference += is_alive;
+                    } else {
+                        restored += is_alive;
+                    }
                     arrival
                 }
                 BatchRecord::Watched(change) => {
@@ -197,6 +201,7 @@ impl Batches {
         self.report(end, epoch, newest, capabilities);
         for (counter, n) in [
             (Counter::Restored, restored),
+            (Counter::Reference, reference),
             (Counter::Events, events),
             (Counter::Bytes, bytes),
             (Counter::Empty, empty),
@@ -251,63 +256,6 @@ impl Batches {
 /// Whether an event of this time is after `until`; an event without a time is not.
 fn is_after(ts: Option<f64>, until: UnixTime) -> bool {
     ts.is_some_and(|ts| ts > until.seconds())
-}
-
-/// An event as the dataflow sends it: with its sketch or, under live weights, its terms.
-fn sketched(position: Position, event: DocEvent<'_>, maker: &mut SketchMaker, stages: &Stages) -> Arrival {
-    let DocEvent { id, ts, written, text, fields } = event;
-    let origins = stages.observers.origins.as_ref();
-    let is_of_reference = origins.is_some_and(|origins| origins.is_of_reference(position.offset));
-    let id = match (stages.scheme.pairs.has_reference(), is_of_reference) {
-        (false, _) => id,
-        (true, false) => id.beside_reference(),
-        (true, true) => id.in_reference(),
-    };
-    let bytes = text.as_ref().map_or(0, |text| u32::try_from(text.len()).unwrap_or(u32::MAX));
-    let content = match text {
-        None => ArrivalContent::Delete,
-        Some(text) if stages.scheme.live().is_some() => {
-            maker.terms(&text).map_or(ArrivalContent::Empty, |terms| ArrivalContent::Terms(Box::new(terms)))
-        }
-        Some(text) if let Some(rules) = stages.scheme.units => {
-            let hashes = stages.hashes(&fields.row, is_of_reference);
-            let units = sketched_units(&text, Facts { ts, bytes, position }, rules, maker, &hashes);
-            ArrivalContent::Units(Box::new(TextUnits { text: hash::bytes(0, text.as_bytes()), units }))
-        }
-        Some(text) => {
-            let made = maker.sketch_with(&text, &stages.hashes(&fields.row, is_of_reference));
-            made.map_or(ArrivalContent::Empty, |(sketch_id, sketch)| {
-                ArrivalContent::Sketch(sketch_id, Box::new(sketch))
-            })
-        }
-    };
-    let hash = hash::bytes(0, id.as_str().as_bytes());
-    // Between partitions the time of the record decides, not the `ts` of its payload.
-    let key = stages.ids_move.then(|| EventKey::new(written, position));
-    let key = key.filter(|key| *key != EventKey::new(ts, position)).map(Box::new);
-    let fields = fields.row;
-    Arrival { hash, id, position, ts, content, bytes, is_restored: false, key, fields }
-}
-
-/// The units of a text that are long enough, with their sketches.
-fn sketched_units(
-    text: &str,
-    facts: Facts,
-    UnitRules { split, least_words }: UnitRules,
-    maker: &mut SketchMaker,
-    fields: &[u64],
-) -> Vec<SketchedUnit> {
-    let mut sketched = Vec::new();
-    for Unit { text: own, content, occurrence, span } in units(text, split) {
-        if maker.words(own) >= least_words
-            && let Some((id, sketch)) = maker.sketch_with(own, fields)
-        {
-            let bytes = u32::try_from(span.to - span.from).unwrap_or(u32::MAX);
-            let (named, facts) = ((content, occurrence), Facts { bytes, ..facts });
-            sketched.push(SketchedUnit { named, span, facts, sketch: (id, Box::new(sketch)) });
-        }
-    }
-    sketched
 }
 
 /// A change of the watch list as the dataflow sends it: with the sketch of its text or, under live weights,

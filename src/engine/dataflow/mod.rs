@@ -52,6 +52,7 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::operators::Concat;
 use timely::dataflow::{Scope, Stream};
 
+pub use documents::reference::{NoReferenceDocument, Reference, ReferenceBuilder};
 use ingest::IngestOutputs;
 pub use intake::{BatchEnd, BatchRecord, Intake, Pull};
 pub use output::{ClosedEpoch, Emit};

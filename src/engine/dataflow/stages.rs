@@ -9,6 +9,7 @@ use crate::dataflow::shared::process::ProcessSketches;
 use dupflow_core::block::{Blocking, HotBlocks};
 use dupflow_core::description::{Description, FieldValue};
 use dupflow_core::detect::LiveSketch;
+use dupflow_core::doc::DocId;
 use dupflow_core::doc::fields::{FieldRow, FieldRule, FieldRules};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::PairFilter;
@@ -162,6 +163,11 @@ impl Stages {
     pub(super) fn hashes(&self, row: &FieldRow, is_of_reference: bool) -> Box<[u64]> {
         let value = |field: &str| self.fields.place(field).map_or("", |place| row.get(place));
         self.scheme.pairs.hashes_of(value, is_of_reference)
+    }
+
+    /// Whether an id is of a document of the reference.
+    pub(super) fn is_of_reference(&self, id: &DocId) -> bool {
+        self.scheme.pairs.has_reference() && id.is_of_reference()
     }
 
     /// What decides whether stored documents can be restored: the scheme, and the fields that are stored with

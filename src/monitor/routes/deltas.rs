@@ -105,8 +105,8 @@ fn export_deltas(
         (piece.as_deref().map(|piece| rows(piece, shares)).unwrap_or_default(), pieces.len() == 0)
     };
     const COLUMNS: &[&str] =
-        &["epoch", "at", "event_time", "diff", "a", "b", "similarity", "cause", "in_a", "in_b"];
-    ListExport { name: "deltas", columns: &COLUMNS[..if shares { 10 } else { 8 }], format, read }
+        &["epoch", "at", "event_time", "diff", "a", "b", "similarity", "cause", "old", "in_a", "in_b"];
+    ListExport { name: "deltas", columns: &COLUMNS[..if shares { 11 } else { 9 }], format, read }
 }
 
 fn rows(piece: &DeltaPiece, shares: bool) -> Vec<ListRow> {
@@ -118,10 +118,11 @@ fn rows(piece: &DeltaPiece, shares: bool) -> Vec<ListRow> {
             ListCell::Number(piece.times.committed),
             event_time.clone(),
             ListCell::Diff(delta.diff),
-            ListCell::Text(delta.pair.pair.lo().to_string()),
-            ListCell::Text(delta.pair.pair.hi().to_string()),
+            ListCell::Text(delta.pair.pair.lo().shown().0.to_owned()),
+            ListCell::Text(delta.pair.pair.hi().shown().0.to_owned()),
             ListCell::Number(delta.pair.similarity.get()),
             ListCell::Text(delta.cause.name().to_owned()),
+            ListCell::Truth(delta.pair.pair.lo().is_of_reference()),
         ];
         row.extend([in_a, in_b].into_iter().filter(|_| shares));
         row

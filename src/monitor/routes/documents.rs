@@ -58,6 +58,9 @@ struct TextPosition {
 #[schema(as = Paired)]
 struct PairedDocument {
     id: String,
+    /// True if it is a document of the reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<bool>,
     similarity: f64,
     /// Of containment, if the two shares differ: the share of the features of the document asked for that
     /// this one has.
@@ -163,8 +166,10 @@ async fn document_of(state: &Arc<RouteState>, name: &str) -> Result<Json<Documen
         };
         let held = held.filter(is_held);
         let SharesBeside { in_id, of_id } = SharesBeside::new(similar.similarity);
+        let (id, old) = similar.id.shown();
         PairedDocument {
-            id: similar.id.to_string(),
+            id: id.to_owned(),
+            old,
             similarity: similar.similarity.get(),
             in_id,
             of_id,

@@ -67,6 +67,9 @@ pub(super) struct SimilarAnswer {
 #[schema(as = Near)]
 struct SimilarEntry {
     id: String,
+    /// True if it is a document of the reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<bool>,
     similarity: f64,
     /// Of containment, if the two shares differ: the share of the text's features that this document has.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -291,8 +294,10 @@ async fn answer(state: &Arc<RouteState>, query: SimilarQuery) -> Result<SimilarA
     };
     let documents = answer.similar.iter().zip(clusters).map(|(similar, cluster)| {
         let SharesBeside { in_id, of_id } = SharesBeside::new(similar.similarity);
+        let (id, old) = similar.id.shown();
         SimilarEntry {
-            id: similar.id.to_string(),
+            id: id.to_owned(),
+            old,
             similarity: similar.similarity.get(),
             in_id,
             of_id,

@@ -42,7 +42,8 @@ pub(super) struct StatusAnswer {
     input: Option<InputStatus>,
     /// How far this process has read.
     reading: ReadingStatus,
-    /// Live documents; before the run is live, those read so far.
+    /// Live documents; before the run is live, those read so far. Those of the reference are not among them:
+    /// `counts` has them.
     documents: u64,
     /// Distinct live sketches; before the run is live, those computed so far.
     sketches: u64,
@@ -266,8 +267,8 @@ fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>)
         hash: hot.hash,
         sketches: hot.sketches,
         common: hot.document.clone().zip(hot.beside.clone()).and_then(|both| state.passages.get(&both)),
-        document: hot.document.map(|id| id.to_string()),
-        beside: hot.beside.map(|id| id.to_string()),
+        document: hot.document.map(|id| id.shown().0.to_owned()),
+        beside: hot.beside.map(|id| id.shown().0.to_owned()),
     });
     let status_answer = StatusAnswer {
         run: view.map(|view| view.run().to_owned()).unwrap_or_default(),

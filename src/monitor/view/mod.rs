@@ -136,7 +136,10 @@ struct ViewState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ViewUnavailable {
     /// The deployment keeps no pairs in memory.
-    #[error("pairs are not kept in memory (monitor.pairs = false), so there are none to be told")]
+    #[error(
+        "pairs are not kept in memory (monitor.pairs = false, or there is a reference), so there are none to \
+        be told"
+    )]
     NotKept,
     /// The thread of the view has failed.
     #[error("the view has failed; the log says why")]

@@ -35,8 +35,11 @@ struct EpochData<'d> {
 #[derive(Serialize)]
 struct DeltaData<'d> {
     diff: isize,
-    a: &'d DocId,
-    b: &'d DocId,
+    a: &'d str,
+    b: &'d str,
+    /// Whether the first document is of the reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<bool>,
     similarity: f64,
     #[serde(flatten)]
     shares: PairShares,
@@ -138,10 +141,12 @@ pub(crate) fn bye() -> Vec<u8> {
 impl<'d> DeltaData<'d> {
     fn from_delta(delta: &'d Delta) -> Self {
         let pair = &delta.pair;
+        let ((a, old), (b, _)) = (pair.pair.lo().shown(), pair.pair.hi().shown());
         Self {
             diff: delta.diff,
-            a: pair.pair.lo(),
-            b: pair.pair.hi(),
+            a,
+            b,
+            old,
             similarity: pair.similarity.get(),
             shares: PairShares::new(pair.similarity),
             cause: delta.cause.name(),

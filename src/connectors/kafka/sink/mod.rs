@@ -8,7 +8,7 @@
 //!
 //! | result | key | value (delta envelope) | value (upsert envelope) |
 //! |---|---|---|---|
-//! | pairs | a NUL b | the delta | the pair as it is now |
+//! | pairs | a NUL b; of a document of a reference `["a","b","old"]` | the delta | the pair as it is now |
 //! | clusters | the document | the change of its membership | its cluster now |
 //!
 //! The deltas, the dead letters and the [mark](crate::mark::Mark) of a commit are one transaction. A consumer

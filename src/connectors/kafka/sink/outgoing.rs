@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::instant;
 use crate::sinks::rows::cluster_json::{ReportChange, write_change, write_cluster};
-use crate::sinks::rows::pair_json::{write_delta, write_pair};
+use crate::sinks::rows::pair_json::{PairStyle, write_delta, write_pair};
 use crate::sinks::side::SideDelta;
 use crate::sinks::{Decision, StandardError};
 use dupflow_core::cluster::ClusterReport;
@@ -25,8 +25,8 @@ pub(super) const LETTER_BYTES: usize = 512 << 10;
 /// Encoded records and dead letters of one commit.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
-    /// Whether values have the shares of similarities.
-    pub(super) shares: bool,
+    /// What values have of pairs.
+    pub(super) style: PairStyle,
     /// Whether values have causes.
     pub(super) causes: bool,
     /// The times of the next epoch, if values have them.
@@ -50,7 +50,7 @@ impl Outgoing {
         for delta in deltas {
             let key = self.key(&delta.pair);
             let start = self.bytes.len();
-            write_delta(&mut self.bytes, epoch, delta, self.shares, evidence, self.causes, self.times)?;
+            write_delta(&mut self.bytes, epoch, delta, self.style, evidence, self.causes, self.times)?;
             self.records.push((key, Some(start..self.bytes.len())));
         }
         Ok(())
@@ -72,7 +72,7 @@ impl Outgoing {
                 Some(Delta { pair, cause, .. }) => {
                     self.bytes.extend_from_slice(format!("{{\"epoch\":{epoch},").as_bytes());
                     let cause = self.causes.then_some(*cause);
-                    write_pair(&mut self.bytes, pair, self.shares, evidence, cause, self.times)?;
+                    write_pair(&mut self.bytes, pair, self.style, evidence, cause, self.times)?;
                     Some(start..self.bytes.len())
                 }
                 None => None,
@@ -147,13 +147,16 @@ impl Outgoing {
     }
 
     /// Appends the key of a pair: the two ids with a NUL between them. If an id contains NUL, the key is a
-    /// JSON array of both, which contains none. So no two pairs have the same key.
+    /// JSON array of both, which contains none; if the first document is of a reference, of both and "old".
+    /// So no two pairs have the same key.
     fn key(&mut self, pair: &DocPair) -> Range<usize> {
         let start = self.bytes.len();
-        let ids = [pair.pair.lo(), pair.pair.hi()];
-        if ids.iter().any(|id| id.as_bytes().contains(&NUL)) {
-            let quoted = ids.map(|id| serde_json::Value::from(id.as_str()).to_string());
-            self.bytes.extend_from_slice(format!("[{},{}]", quoted[0], quoted[1]).as_bytes());
+        let (ids, old) = self.style.ids(&pair.pair);
+        let is_old = old == Some(true);
+        if is_old || ids.iter().any(|id| id.as_bytes().contains(&NUL)) {
+            let [a, b] = ids.map(|id| serde_json::Value::from(id).to_string());
+            let side = if is_old { ",\"old\"" } else { "" };
+            self.bytes.extend_from_slice(format!("[{a},{b}{side}]").as_bytes());
         } else {
             self.bytes.extend_from_slice(ids[0].as_bytes());
             self.bytes.push(NUL);
@@ -229,6 +232,32 @@ mod tests {
         assert_eq!(written(&outgoing), expected);
         outgoing.clear();
         assert_eq!(written(&outgoing), []);
+    }
+
+    /// Equal ids of both sides have different keys; pairs of live documents have the keys that they have
+    /// without a reference.
+    #[test]
+    fn a_key_says_the_side() {
+        let id = |name: &str| DocId::new(name).unwrap();
+        let of = |a: DocId, b: DocId| DocPair { pair: Pair::new(a, b).unwrap(), ..pair("a", "b", 0.5) };
+        let deltas = [
+            of(id("a").in_reference(), id("a")),
+            of(id("a").in_reference(), id("b")),
+            of(id("a"), id("b")),
+            of(id("\0a").beside_reference(), id("b")),
+        ]
+        .map(|pair| Delta::by_block(pair, 1));
+        let style = PairStyle { shares: false, sides: true };
+        let mut outgoing = Outgoing { style, ..Outgoing::default() };
+        outgoing.upserts(7, &deltas, None).unwrap();
+        let value = |ids: &str, old| format!("{{\"epoch\":7,{ids},\"similarity\":0.5,\"old\":{old}}}");
+        let expected = [
+            ("[\"a\",\"a\",\"old\"]", value(r#""a":"a","b":"a""#, true)),
+            ("[\"a\",\"b\",\"old\"]", value(r#""a":"a","b":"b""#, true)),
+            ("a\0b", value(r#""a":"a","b":"b""#, false)),
+            ("[\"\\u0000a\",\"b\"]", value(r#""a":"\u0000a","b":"b""#, false)),
+        ];
+        assert_eq!(written(&outgoing), expected.map(|(key, line)| (key.to_owned(), Some(line))));
     }
 
     #[test]

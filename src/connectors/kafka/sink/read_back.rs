@@ -11,17 +11,17 @@ use crate::kafka::envelope::OutputEnvelope;
 use crate::mark::Standing;
 use crate::sinks::decisions::LastDecisions;
 use crate::sinks::rows::cluster_json::{ReportSums, read_present};
-use crate::sinks::rows::pair_json::read_delta;
+use crate::sinks::rows::pair_json::{ReadDelta, read_delta};
 use crate::sinks::side::SideDelta;
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::pair::{DocPair, Evidence};
 
 impl KafkaOutput {
-    /// The pairs that the topic holds.
+    /// The pairs that the topic holds, and whether a record says if its first document is of a reference.
     ///
     /// # Errors
     /// Any error of the broker; that a record is no delta, or that the deltas do not add up to pairs.
-    pub(super) fn pairs(&self) -> io::Result<BTreeSet<DocPair>> {
+    pub(super) fn pairs(&self) -> io::Result<(BTreeSet<DocPair>, bool)> {
         match self.envelope {
             OutputEnvelope::Delta => self.sum_of_deltas(),
             OutputEnvelope::Upsert => self.last_values(),
@@ -29,12 +29,14 @@ impl KafkaOutput {
     }
 
     /// The pairs of a topic in the delta envelope.
-    fn sum_of_deltas(&self) -> io::Result<BTreeSet<DocPair>> {
+    fn sum_of_deltas(&self) -> io::Result<(BTreeSet<DocPair>, bool)> {
         let topic = &self.topic;
         // A pair is removed whatever evidence it was added with.
         let mut counts: BTreeMap<_, (i64, Evidence)> = BTreeMap::new();
+        let mut have_sides = false;
         read::topic(&self.connection, topic, |_, value| {
-            let (found, diff) = parse_delta(topic, value.unwrap_or_default())?;
+            let ReadDelta { pair: found, diff, has_sides } = parse_delta(topic, value.unwrap_or_default())?;
+            have_sides |= has_sides;
             let (count, evidence) = counts.entry((found.pair, found.similarity)).or_default();
             *count += i64::from(diff);
             if diff > 0 {
@@ -50,26 +52,31 @@ impl KafkaOutput {
                 pair.lo(),
                 pair.hi()
             ))),
-            None => Ok(counts
-                .into_iter()
-                .map(|((pair, similarity), (_, evidence))| DocPair { pair, similarity, evidence })
-                .collect()),
+            None => {
+                let pair = |((pair, similarity), (_, evidence))| DocPair { pair, similarity, evidence };
+                Ok((counts.into_iter().map(pair).collect(), have_sides))
+            }
         }
     }
 
     /// The pairs of a topic in the upsert envelope.
-    fn last_values(&self) -> io::Result<BTreeSet<DocPair>> {
+    fn last_values(&self) -> io::Result<(BTreeSet<DocPair>, bool)> {
         let topic = &self.topic;
         let mut now: BTreeMap<Vec<u8>, DocPair> = BTreeMap::new();
+        let mut have_sides = false;
         read::topic(&self.connection, topic, |key, value| {
             let key = key.unwrap_or_default();
             match value.filter(|value| !value.is_empty()) {
-                Some(value) => drop(now.insert(key.to_vec(), parse_delta(topic, value)?.0)),
+                Some(value) => {
+                    let ReadDelta { pair, has_sides, .. } = parse_delta(topic, value)?;
+                    have_sides |= has_sides;
+                    now.insert(key.to_vec(), pair);
+                }
                 None => drop(now.remove(key)),
             }
             Ok(())
         })?;
-        Ok(now.into_values().collect())
+        Ok((now.into_values().collect(), have_sides))
     }
 
     /// The reports of clusters that the topic holds.
@@ -207,8 +214,8 @@ pub fn unknown_rows(admin: &Admin, topic: &str) -> Result<Option<String>, KafkaF
     }))
 }
 
-/// Parses a value: a pair and its diff.
-fn parse_delta(topic: &str, value: &[u8]) -> io::Result<(DocPair, i8)> {
+/// Parses a value.
+fn parse_delta(topic: &str, value: &[u8]) -> io::Result<ReadDelta> {
     let line = std::str::from_utf8(value)
         .map_err(|_| invalid_data(format!("topic \"{topic}\" holds a value that is no delta")))?;
     read_delta(line)

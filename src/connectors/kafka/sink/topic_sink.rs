@@ -17,7 +17,7 @@ use crate::sinks::cluster_changes::ClusterChanges;
 use crate::sinks::decisions::{DecisionBook, LastDecisions};
 use crate::sinks::rows::cluster_json::ReportChange;
 use crate::sinks::side::SideDelta;
-use crate::sinks::{Decision, DecisionMode, Sink, StandardError};
+use crate::sinks::{Decision, DecisionMode, PairStyle, Sink, StandardError};
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
@@ -44,10 +44,10 @@ pub struct KafkaSink {
 }
 
 impl KafkaSink {
-    /// Sets whether values have the shares of similarities.
+    /// Sets what values have of pairs.
     #[must_use]
-    pub fn with_shares(mut self, shares: bool) -> Self {
-        self.outgoing.shares = shares;
+    pub fn with_style(mut self, style: PairStyle) -> Self {
+        self.outgoing.style = style;
         self
     }
 
@@ -193,7 +193,12 @@ impl Sink for KafkaSink {
             book.correct(self.output.decisions()?);
             return Ok(BTreeSet::new());
         }
-        let Some(clusters) = &mut self.clusters else { return self.output.pairs() };
+        let Some(clusters) = &mut self.clusters else {
+            let (pairs, have_sides) = self.output.pairs()?;
+            // Its corrections are written as its records are.
+            self.outgoing.style.sides |= have_sides;
+            return Ok(pairs);
+        };
         clusters.correct(self.output.reports()?);
         Ok(BTreeSet::new())
     }

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use serde::Serialize;
 
 use super::cluster_json::{write_change, write_cluster, write_id};
-use super::pair_json::{write_delta, write_pair, write_pair_beside};
+use super::pair_json::{write_delta, write_pair};
 use super::row::{OutputRow, RowWriter};
 use crate::mark::{Mark, Standing};
 use crate::sinks::destination::Destination;
@@ -20,15 +20,12 @@ impl<W: Destination> RowWriter for JsonLines<W> {
     fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
         let Self(out) = self;
         match *row {
-            OutputRow::Delta { epoch, delta, shares, evidence, causes, times } => {
-                write_delta(out, epoch, delta, shares, evidence, causes, times)?;
+            OutputRow::Delta { epoch, delta, style, evidence, causes, times } => {
+                write_delta(out, epoch, delta, style, evidence, causes, times)?;
             }
-            OutputRow::Pair { pair, shares, evidence, old: None } => {
+            OutputRow::Pair { pair, style, evidence } => {
                 out.write_all(b"{")?;
-                write_pair(out, pair, shares, evidence, None, None)?;
-            }
-            OutputRow::Pair { pair, shares, evidence, old: Some(old) } => {
-                write_pair_beside(out, pair, shares, evidence, old)?;
+                write_pair(out, pair, style, evidence, None, None)?;
             }
             OutputRow::ClusterChange { epoch, change, times } => write_change(out, epoch, change, times)?,
             OutputRow::Provenance { line, .. } => out.write_all(line.as_bytes())?,

@@ -23,7 +23,7 @@ pub use self::parquet::ParquetRows;
 pub use column::{ColumnType, OutputCell};
 pub use found_item::FoundItem;
 pub use json::JsonLines;
-pub use pair_json::StandardError;
+pub use pair_json::{PairStyle, StandardError};
 pub use provenance::{OutputProvenance, WithProvenance};
 pub use removed_unit::{RemovedUnit, UnitName};
 pub use row::{OutputRow, RowKind, RowWriter};

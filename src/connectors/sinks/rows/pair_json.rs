@@ -7,9 +7,10 @@
 //! The keys are always in this order. A similarity has the fewest digits that parse to the same f64, and
 //! always a decimal point. Of containment, `"in_a":0.25,"in_b":0.9` follow: the share of b's features that a
 //! has, and of a's that b has. The greater one is the similarity. With evidence, the keys
-//! `"blocks":3,"look":2,"components":128,"standard_error":0.02` follow. With causes, `"cause":"insert"`
-//! follows in a delta, and with times `"event_time":1700000000.0,"committed":1700000007.25`; an epoch without
-//! a dated event has `"event_time":null`.
+//! `"blocks":3,"look":2,"components":128,"standard_error":0.02` follow. In a corpus that is compared with a
+//! reference `"old":true` follows, where a is of the reference, or `"old":false`. With causes,
+//! `"cause":"insert"` follows in a delta, and with times `"event_time":1700000000.0,
+//! "committed":1700000007.25`; an epoch without a dated event has `"event_time":null`.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -38,6 +39,7 @@ struct DeltaLine {
     similarity: f64,
     in_a: Option<f64>,
     in_b: Option<f64>,
+    old: Option<bool>,
     #[serde(default)]
     blocks: u16,
     #[serde(default)]
@@ -46,13 +48,46 @@ struct DeltaLine {
     components: u32,
 }
 
+/// What is written of a pair besides its ids and its similarity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PairStyle {
+    /// Both shares of the similarity.
+    pub shares: bool,
+    /// Whether the first document is of the reference with which the corpus is compared.
+    pub sides: bool,
+}
+
+impl PairStyle {
+    /// The ids as they are written and, if it is, whether the first document is of the reference.
+    pub(crate) fn ids(self, pair: &Pair<DocId>) -> ([&str; 2], Option<bool>) {
+        let ids = [pair.lo(), pair.hi()];
+        if self.sides {
+            // Ids of a reference sort first.
+            (ids.map(DocId::without_side), Some(ids[0].is_of_reference()))
+        } else {
+            (ids.map(DocId::as_str), None)
+        }
+    }
+}
+
+/// A delta that was read back.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadDelta {
+    pub(crate) pair: DocPair,
+    /// 1 if the line has none.
+    pub(crate) diff: i8,
+    /// Whether the line says if the first document is of a reference.
+    pub(crate) has_sides: bool,
+}
+
 /// Applies a line read back from the output to the pairs that the earlier lines accumulate to. Evidence is
 /// ignored when a pair is removed: runs with and without evidence may have written to the same output.
+/// Returns whether the line says if the first document is of a reference.
 ///
 /// # Errors
 /// If the line is no delta, or removes a pair that is not in `pairs`, or adds one that is.
-pub(crate) fn apply(line: &str, pairs: &mut BTreeSet<DocPair>) -> io::Result<()> {
-    let (found, diff) = read_delta(line)?;
+pub(crate) fn apply(line: &str, pairs: &mut BTreeSet<DocPair>) -> io::Result<bool> {
+    let ReadDelta { pair: found, diff, has_sides } = read_delta(line)?;
     let least = DocPair { evidence: Evidence::default(), ..found.clone() };
     let is_same = |known: &&DocPair| known.pair == found.pair && known.similarity == found.similarity;
     let known = pairs.range(least..).next().filter(is_same).cloned();
@@ -61,7 +96,7 @@ pub(crate) fn apply(line: &str, pairs: &mut BTreeSet<DocPair>) -> io::Result<()>
         Some(known) => diff <= 0 && pairs.remove(&known),
     };
     if follows {
-        Ok(())
+        Ok(has_sides)
     } else {
         Err(invalid_data("a delta of the output does not follow from those before it", line))
     }
@@ -71,17 +106,22 @@ fn invalid_data(what: &str, line: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{what}: {line}"))
 }
 
-/// Parses a delta: its pair and its diff, which is 1 if the line has none.
+/// Parses a delta.
 ///
 /// # Errors
 /// If the line is no delta.
-pub(crate) fn read_delta(line: &str) -> io::Result<(DocPair, i8)> {
-    let DeltaLine { diff, a, b, similarity, in_a, in_b, blocks, look, components } =
+pub(crate) fn read_delta(line: &str) -> io::Result<ReadDelta> {
+    let DeltaLine { diff, a, b, similarity, in_a, in_b, old, blocks, look, components } =
         serde_json::from_str(line).map_err(|_| invalid_data("a line of the output is no delta", line))?;
+    let (a, b) = match old {
+        None => (a, b),
+        Some(true) => (a.in_reference(), b.beside_reference()),
+        Some(false) => (a.beside_reference(), b.beside_reference()),
+    };
     let pair = Pair::new(a, b).ok_or_else(|| invalid_data("a document is no pair with itself", line))?;
     let evidence = Evidence { blocks, look, components };
     let similarity = Similarity::read_beside(similarity, in_b, in_a);
-    Ok((DocPair { pair, similarity, evidence }, diff))
+    Ok(ReadDelta { pair: DocPair { pair, similarity, evidence }, diff, has_sides: old.is_some() })
 }
 
 /// Writes `{"epoch":…,"diff":…,"a":…}` without a line break.
@@ -89,14 +129,14 @@ pub(crate) fn write_delta(
     out: &mut impl Write,
     epoch: Epoch,
     delta: &Delta,
-    shares: bool,
+    style: PairStyle,
     evidence: Option<&StandardError>,
     causes: bool,
     times: Option<EpochTimes>,
 ) -> io::Result<()> {
     let Delta { pair, diff, cause } = delta;
     write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
-    write_pair(out, pair, shares, evidence, causes.then_some(*cause), times)
+    write_pair(out, pair, style, evidence, causes.then_some(*cause), times)
 }
 
 /// Writes the keys of times, each after a comma.
@@ -144,32 +184,21 @@ fn write_similarity(
     Ok(())
 }
 
-/// A pair of a corpus that is compared with a reference. `old`: its first document is of the reference.
-pub(super) fn write_pair_beside(
-    out: &mut impl Write,
-    found: &DocPair,
-    shares: bool,
-    evidence: Option<&StandardError>,
-    old: bool,
-) -> io::Result<()> {
-    let mut line = b"{".to_vec();
-    write_ids(&mut line, found.pair.lo().without_side(), found.pair.hi().without_side())?;
-    write_similarity(&mut line, found, shares, evidence)?;
-    write!(line, ",\"old\":{old}}}")?;
-    out.write_all(&line)
-}
-
 /// Writes from the key `a` to the end of the object, with `cause` and `times` as the last keys if given.
 pub(crate) fn write_pair(
     out: &mut impl Write,
     found: &DocPair,
-    shares: bool,
+    style: PairStyle,
     evidence: Option<&StandardError>,
     cause: Option<Cause>,
     times: Option<EpochTimes>,
 ) -> io::Result<()> {
-    write_ids(out, found.pair.lo().as_str(), found.pair.hi().as_str())?;
-    write_similarity(out, found, shares, evidence)?;
+    let ([a, b], old) = style.ids(&found.pair);
+    write_ids(out, a, b)?;
+    write_similarity(out, found, style.shares, evidence)?;
+    if let Some(old) = old {
+        write!(out, ",\"old\":{old}")?;
+    }
     if let Some(cause) = cause {
         // Cause names are letters and hyphens: no escaping is needed.
         write!(out, ",\"cause\":\"{}\"", cause.name())?;

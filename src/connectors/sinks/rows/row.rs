@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 use super::cluster_json::ReportChange;
 use super::column::{ColumnType, OutputCell, whole};
 use super::found_item::FoundItem;
-use super::pair_json::StandardError;
+use super::pair_json::{PairStyle, StandardError};
 use super::removed_unit::RemovedUnit;
 use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::ClusterReport;
@@ -24,8 +24,8 @@ pub enum OutputRow<'a> {
         epoch: Epoch,
         /// The change.
         delta: &'a Delta,
-        /// Whether the row has the shares of the similarity.
-        shares: bool,
+        /// What the row has of the pair.
+        style: PairStyle,
         /// Standard errors, if the row has evidence.
         evidence: Option<&'a StandardError>,
         /// Whether the row has the cause.
@@ -37,12 +37,10 @@ pub enum OutputRow<'a> {
     Pair {
         /// The pair.
         pair: &'a DocPair,
-        /// Whether the row has the shares of the similarity.
-        shares: bool,
+        /// What the row has of the pair.
+        style: PairStyle,
         /// Standard errors, if the row has evidence.
         evidence: Option<&'a StandardError>,
-        /// In a corpus that is compared with a reference: whether the first document is of it.
-        old: Option<bool>,
     },
     /// A change of a cluster.
     ClusterChange {
@@ -113,8 +111,8 @@ pub enum OutputRow<'a> {
 pub enum RowKind {
     /// [`OutputRow::Delta`].
     Deltas {
-        /// Whether rows have the shares of similarities.
-        shares: bool,
+        /// What rows have of pairs.
+        style: PairStyle,
         /// Whether rows have evidence.
         evidence: bool,
         /// Whether rows have causes.
@@ -124,12 +122,10 @@ pub enum RowKind {
     },
     /// [`OutputRow::Pair`].
     Pairs {
-        /// Whether rows have the shares of similarities.
-        shares: bool,
+        /// What rows have of pairs.
+        style: PairStyle,
         /// Whether rows have evidence.
         evidence: bool,
-        /// Whether the corpus is compared with a reference.
-        old: bool,
     },
     /// [`OutputRow::Cluster`] and [`OutputRow::Giant`].
     Clusters,
@@ -215,13 +211,13 @@ impl RowKind {
             columns.iter().copied().filter(move |_| is).collect::<Vec<_>>()
         };
         match self {
-            Self::Deltas { shares, evidence, causes, times } => {
+            Self::Deltas { style, evidence, causes, times } => {
+                let pair = Self::Pairs { style, evidence }.columns();
                 let cause = [("cause", ColumnType::Text)];
-                let further = [when(evidence, &EVIDENCE), when(causes, &cause), when(times, &TIMES)].concat();
-                [&CHANGE[..], &PAIR, &when(shares, &SHARES), &further].concat()
+                [&CHANGE[..], &pair, &when(causes, &cause), &when(times, &TIMES)].concat()
             }
-            Self::Pairs { shares, evidence, old } => {
-                [&PAIR[..], &when(shares, &SHARES), &when(evidence, &EVIDENCE), &when(old, &OLD)].concat()
+            Self::Pairs { style: PairStyle { shares, sides }, evidence } => {
+                [&PAIR[..], &when(shares, &SHARES), &when(evidence, &EVIDENCE), &when(sides, &OLD)].concat()
             }
             Self::Clusters => CLUSTER.to_vec(),
             Self::ClusterDeltas { times } => [&CHANGE[..], &CLUSTER, &when(times, &TIMES)].concat(),
@@ -255,21 +251,15 @@ impl<'a> OutputRow<'a> {
     pub(super) fn cells(&self, each: &mut dyn FnMut(&[OutputCell<'a>]) -> io::Result<()>) -> io::Result<()> {
         let id = |id: &'a DocId| OutputCell::Text(id.as_str());
         match *self {
-            OutputRow::Delta { epoch, delta, shares, evidence, causes, times } => {
+            OutputRow::Delta { epoch, delta, style, evidence, causes, times } => {
                 let mut cells = vec![whole(epoch), whole(delta.diff)];
-                pair(&delta.pair, shares, evidence, causes.then_some(delta.cause), &mut cells);
+                pair(&delta.pair, style, evidence, causes.then_some(delta.cause), &mut cells);
                 cells.extend(times.into_iter().flat_map(timed));
                 each(&cells)
             }
-            OutputRow::Pair { pair: found, shares, evidence, old } => {
+            OutputRow::Pair { pair: found, style, evidence } => {
                 let mut cells = Vec::new();
-                pair(found, shares, evidence, None, &mut cells);
-                if let Some(old) = old {
-                    let ends = [found.pair.lo(), found.pair.hi()];
-                    let ids = ends.map(|end| OutputCell::Text(end.without_side()));
-                    cells[..2].copy_from_slice(&ids);
-                    cells.push(OutputCell::Flag(old));
-                }
+                pair(found, style, evidence, None, &mut cells);
                 each(&cells)
             }
             OutputRow::ClusterChange { epoch, change: (report, diff), times } => {
@@ -304,15 +294,16 @@ fn timed<'a>(EpochTimes { event, committed }: EpochTimes) -> [OutputCell<'a>; 2]
 
 fn pair<'a>(
     found: &'a DocPair,
-    shares: bool,
+    style: PairStyle,
     evidence: Option<&StandardError>,
     cause: Option<Cause>,
     cells: &mut Vec<OutputCell<'a>>,
 ) {
-    let [a, b] = [found.pair.lo(), found.pair.hi()].map(|id| OutputCell::Text(id.as_str()));
+    let (ids, old) = style.ids(&found.pair);
+    let [a, b] = ids.map(OutputCell::Text);
     cells.extend([a, b, OutputCell::Float(found.similarity.get())]);
     let [in_b, in_a] = found.similarity.shares().map(OutputCell::Float);
-    cells.extend([in_a, in_b].into_iter().filter(|_| shares));
+    cells.extend([in_a, in_b].into_iter().filter(|_| style.shares));
     if let Some(standard_error) = evidence {
         let Evidence { blocks, look, components } = found.evidence;
         cells.extend([
@@ -322,6 +313,7 @@ fn pair<'a>(
             OutputCell::Float(standard_error(found)),
         ]);
     }
+    cells.extend(old.map(OutputCell::Flag));
     cells.extend(cause.map(|cause| OutputCell::Text(cause.name())));
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::problems::Problems;
-use crate::config::{EmitKind, Plan};
+use crate::config::{Deployment, EmitKind, Plan, ReferenceConfig, SinkConfig};
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_core::cluster::ClusterKind;
@@ -62,18 +62,77 @@ impl ReferenceArgs {
             problems.note(format_args!("--against: does not go with {option}"));
         }
         let Some(plan) = plan else { return };
-        if plan.scheme.live().is_some() {
-            problems.note("--against: weights that follow the corpus would follow both: freeze them");
-        }
-        if plan.clusters == ClusterKind::Star {
-            problems.note(
-                "--against: a star may leave out documents that have a match: set output.clusters to \
-                 \"components\"",
-            );
-        }
         if plan.retention != Retention::default() {
             problems.note("--against: documents that expire would do so on both sides: leave retention out");
         }
-        plan.scheme.pairs = plan.scheme.pairs.clone().with_reference();
+        set_rule(plan, "--against", problems);
+    }
+}
+
+/// Sets the rule of pairs for a reference that `key` names. Reports what has no meaning beside one.
+fn set_rule(plan: &mut Plan, key: &str, problems: &mut Problems) {
+    if plan.scheme.live().is_some() {
+        problems.note(format_args!("{key}: weights that follow the corpus would follow both: freeze them"));
+    }
+    if plan.clusters == ClusterKind::Star {
+        problems.note(format_args!(
+            "{key}: a star may leave out documents that have a match: set output.clusters to \"components\""
+        ));
+    }
+    plan.scheme.pairs = plan.scheme.pairs.clone().with_reference();
+}
+
+/// Reports inputs of the reference of a deployment that are not there.
+pub(in crate::cli) fn note_missing(deployment: &Deployment, problems: &mut Problems) {
+    if let Some(ReferenceConfig { inputs, layout }) = &deployment.reference {
+        problems.take(Input::resolve(inputs, layout.clone()));
+    }
+}
+
+/// Sets the rule of pairs for the reference of a deployment, if it has one. Reports what has no meaning
+/// beside one, and what cannot be written.
+pub(in crate::cli) fn apply_frozen(
+    plan: Option<&mut Plan>,
+    deployment: &Deployment,
+    are_several: bool,
+    problems: &mut Problems,
+) {
+    if deployment.reference.is_none() {
+        return;
+    }
+    let finds_items = plan.as_ref().is_some_and(|plan| plan.finds_items());
+    let emit = deployment.emit;
+    let is_written = match emit {
+        EmitKind::Deltas => true,
+        EmitKind::Pairs | EmitKind::Keep | EmitKind::Remove => !finds_items,
+        _ => false,
+    };
+    if !is_written && finds_items {
+        problems.note(format_args!(
+            "sink.emit: \"{emit}\": a run writes the pairs of items and pages as they are found, which is \
+            \"deltas\"; lists and rows of items are written by `dupflow replay --against`"
+        ));
+    } else if !is_written {
+        problems.note(format_args!(
+            "sink.emit: \"{emit}\" would be of documents of both sides: beside reference.inputs take \
+            \"deltas\", \"pairs\", \"keep\" or \"remove\""
+        ));
+    }
+    let others = [
+        ("sink.kind", matches!(deployment.sink, SinkConfig::Tables(_)), "tables have no column for the side"),
+        ("watch", deployment.watch.is_some(), "watches would be compared with documents of both sides"),
+        ("view", !deployment.views.is_empty(), "views would be of documents of both sides"),
+        (
+            "state.history",
+            deployment.state.as_ref().is_some_and(|state| state.history.is_some()),
+            "the page has no pairs beside a reference",
+        ),
+        ("--processes", are_several, "one process takes a reference in"),
+    ];
+    for (key, _, why) in others.into_iter().filter(|(_, is_set, _)| *is_set) {
+        problems.note(format_args!("{key}: does not go with reference.inputs: {why}"));
+    }
+    if let Some(plan) = plan {
+        set_rule(plan, "reference.inputs", problems);
     }
 }

@@ -250,7 +250,7 @@ pub(in crate::cli) fn settings(
         ("--mark", format!("{:?}", documents.mark)),
         ("--shard-size", format!("{:?}", documents.shard_bytes)),
         ("--benchmark", format!("{:?}", deployment.benchmark)),
-        ("number of inputs of --against", deployment.reference.to_string()),
+        ("number of inputs of --against", deployment.against.to_string()),
     ] {
         settings.insert(name.to_owned(), value);
     }

@@ -43,6 +43,8 @@ pub(super) struct RemoteAnswer {
 #[derive(Debug, Deserialize)]
 pub(super) struct RemoteDocument {
     pub(super) id: String,
+    /// Whether it is of the reference of the run.
+    pub(super) old: Option<bool>,
     pub(super) similarity: f64,
     #[serde(flatten)]
     pub(super) shares: SharesBeside,

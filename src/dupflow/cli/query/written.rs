@@ -26,6 +26,9 @@ pub(super) struct QueryAnswer {
 #[derive(Debug, Serialize)]
 struct AnswerDocument {
     id: String,
+    /// Whether it is of the reference of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<bool>,
     similarity: f64,
     /// Of the query and this document.
     #[serde(flatten)]
@@ -52,6 +55,7 @@ impl QueryAnswer {
             let Evidence { blocks, look, components } = similar.evidence;
             AnswerDocument {
                 id: similar.id.to_string(),
+                old: None,
                 similarity: similar.similarity.get(),
                 shares: SharesBeside::new(similar.similarity),
                 blocks,
@@ -74,6 +78,7 @@ impl QueryAnswer {
             let ask::RemoteEvidence { blocks, look, components, standard_error } = near.evidence;
             AnswerDocument {
                 id: near.id,
+                old: near.old,
                 similarity: near.similarity,
                 shares: near.shares,
                 blocks,
@@ -101,7 +106,9 @@ impl QueryAnswer {
             out.push_str("similarity  standard error  blocks  look  components  id\n");
         }
         for document in &self.documents {
-            let AnswerDocument { id, similarity, blocks, look, components, standard_error, .. } = document;
+            let AnswerDocument { id, similarity, blocks, look, components, standard_error, old, .. } =
+                document;
+            let side = if *old == Some(true) { " (of the reference)" } else { "" };
             match format {
                 ReportFormat::Json => {
                     out += &serde_json::to_string(&AnswerLine { asked: name, document })?;
@@ -111,7 +118,7 @@ impl QueryAnswer {
                 ReportFormat::Text if *look == 0 => {
                     let _ = writeln!(
                         out,
-                        "{similarity:>10.4}  {:>14}  {:>6}  {:>4}  {:>10}  {id}",
+                        "{similarity:>10.4}  {:>14}  {:>6}  {:>4}  {:>10}  {id}{side}",
                         "-", "-", "-", "-"
                     );
                 }
@@ -119,7 +126,7 @@ impl QueryAnswer {
                     let _ = writeln!(
                         out,
                         "{similarity:>10.4}  {standard_error:>14.4}  {blocks:>6}  {look:>4}  \
-                        {components:>10}  {id}"
+                        {components:>10}  {id}{side}"
                     );
                 }
             }

@@ -28,6 +28,7 @@ use tracing::Dispatch;
 use super::PipelineArgs;
 use super::arguments::problems::Problems;
 use super::arguments::processes::{self, ProcessArgs};
+use super::arguments::reference;
 use super::arguments::verbosity::VerbosityArgs;
 use super::arguments::views;
 use super::arguments::written::{self, ReadFile};
@@ -87,7 +88,7 @@ pub(super) fn run(
     log: &dyn Fn(Dispatch),
 ) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
-    let plan = problems.take(args.pipeline.load_of_documents());
+    let mut plan = problems.take(args.pipeline.load_of_documents());
     let environment = |name: &str| std::env::var(name).ok();
     let mut deployment = problems.take(Deployment::load(&args.config, &environment));
     let resolve = |place: &Deployment| Input::resolve(place.inputs(), place.layout());
@@ -107,6 +108,8 @@ pub(super) fn run(
         if args.processes.are_several() && args.dry_run.is_some() {
             problems.note("--dry-run: one process shows what a run does");
         }
+        reference::apply_frozen(plan.as_mut(), deployment, args.processes.are_several(), &mut problems);
+        reference::note_missing(deployment, &mut problems);
         let named = || deployment.inputs().iter().map(|path| Input::at(path)).collect();
         let read = inputs.clone().unwrap_or_else(named);
         let files: Vec<_> = args.pipeline.file().into_iter().chain([deployment_file(&args.config)]).collect();
@@ -277,7 +280,9 @@ pub(super) fn note_conflicts(
     let of_watches =
         deployment.watch.iter().flat_map(WatchConfig::written).map(|(key, path)| (key, path, &[][..]));
     let written: Vec<_> = written.into_iter().flatten().chain(of_views).chain(of_watches).collect();
-    written::check(&written, &read, inputs, problems);
+    let of_reference = deployment.reference.iter().flat_map(|reference| &reference.inputs);
+    let inputs: Vec<_> = inputs.iter().cloned().chain(of_reference.map(|path| Input::at(path))).collect();
+    written::check(&written, &read, &inputs, problems);
 }
 
 /// Reports a rule of `output.keep` that tables cannot apply: their views always keep the document that names

@@ -67,7 +67,9 @@ pub(in crate::cli) fn start(
     if job.processes.as_ref().is_none_or(|together| together.index() == 0) {
         let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
         let (run, history) = (job.continuity.run.clone(), history(plan, deployment, job)?);
-        let view = View::start(run, place.pairs, clusters, history).context("the monitor")?;
+        // Ids of both sides would be names of clusters.
+        let keeps_pairs = place.pairs && !deployment.has_reference();
+        let view = View::start(run, keeps_pairs, clusters, history).context("the monitor")?;
         job.follow(view.feeder());
         subject.view = Some(view);
         subject.views = job.continuity.sides.keep_tables();

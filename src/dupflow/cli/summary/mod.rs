@@ -8,7 +8,8 @@ use std::fmt::{Display, Write};
 use indicatif::{BinaryBytes, HumanCount};
 
 use crate::pipeline::{
-    DecisionCounts, FieldCounts, HookCounts, RejectedSummary, ResumedAt, SpillSummary, Summary, WatchCounts,
+    DecisionCounts, FieldCounts, HookCounts, ReferenceCounts, RejectedSummary, ResumedAt, SpillSummary,
+    Summary, WatchCounts,
 };
 use crate::plural::count;
 
@@ -70,6 +71,13 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
         odd.iter().filter(|(n, ..)| *n > 0).map(|(n, noun, odd)| format!("; {} {odd}", count(*n, noun)));
     let (alive, sketches) = (HumanCount(s.documents), count(s.sketches, "distinct sketch"));
     writeln!(out, "documents   {alive} alive, {sketches}{}", odd.collect::<String>())?;
+    if let Some(ReferenceCounts { documents, too_short }) = s.reference {
+        let short = match too_short {
+            0 => String::new(),
+            n => format!("; {} too short to be found", HumanCount(n)),
+        };
+        writeln!(out, "reference   {}{short}", count(documents, "document"))?;
+    }
     let causes: Vec<_> =
         s.deltas_by_cause.iter().map(|(cause, n)| format!("{} {cause}", HumanCount(*n))).collect();
     let causes = if causes.is_empty() { String::new() } else { format!(": {}", causes.join(", ")) };
@@ -250,6 +258,7 @@ mod tests {
         Summary {
             events: 1,
             documents: 1,
+            reference: None,
             sketches: 1,
             bytes: 2_000_000,
             empty: 0,

@@ -13,6 +13,7 @@ use super::monitor::{self, MonitorConfig};
 use super::processes::{self, ProcessConfig};
 use super::results::{self, AuditConfig, DocumentsConfig, EmitKind, OutputFormat};
 use super::sink::{self, SinkConfig};
+use super::source::reference::{self, ReferenceConfig};
 use super::source::{self, SourceConfig};
 use super::storage::{self, DeadLetterConfig, SpillConfig, StateConfig};
 use super::tables::{self, TablesConfig};
@@ -33,8 +34,15 @@ use dupflow_core::doc::fields::FieldRules;
 pub const MOST_WORKERS: usize = 1024;
 
 /// Every key of a deployment file, by module.
-pub(in crate::config) const KEYS: &[&[DeploymentKey]] =
-    &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS, &views::KEYS, &watch::KEYS];
+pub(in crate::config) const KEYS: &[&[DeploymentKey]] = &[
+    OWN_KEYS,
+    &tables::SOURCE_KEYS,
+    &tables::SINK_KEYS,
+    &monitor::KEYS,
+    &views::KEYS,
+    &watch::KEYS,
+    &reference::KEYS,
+];
 
 /// The keys of all other modules of this folder.
 const OWN_KEYS: &[DeploymentKey] = &[
@@ -172,9 +180,11 @@ pub struct Deployment {
     pub emit: EmitKind,
     /// When records of a document are written, where the results are decisions.
     pub decisions: DecisionMode,
-    /// How many of the first inputs are a reference, which is compared with the others and listed nowhere; a
-    /// file does not set it.
-    pub reference: usize,
+    /// The reference of a run; `None`: there is none.
+    pub reference: Option<ReferenceConfig>,
+    /// How many of the first inputs are the reference of a replay, which is compared with the others and
+    /// listed nowhere; a file does not set it.
+    pub against: usize,
     /// The field that names the benchmark of an item of the reference.
     pub benchmark: Option<String>,
     /// How records of documents are copied, where the results are records; a file does not set it.
@@ -256,7 +266,8 @@ impl Deployment {
             evidence: settings.read("sink.evidence", ConfigValue::boolean).unwrap_or_default(),
             causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
             documents: DocumentsConfig::default(),
-            reference: 0,
+            reference: reference::reference(&mut settings),
+            against: 0,
             benchmark: None,
             audit: AuditConfig {
                 times: settings.read("sink.times", ConfigValue::boolean).unwrap_or_default(),
@@ -280,6 +291,11 @@ impl Deployment {
 }
 
 impl Deployment {
+    /// Whether the corpus is compared with a reference.
+    pub fn has_reference(&self) -> bool {
+        self.against > 0 || self.reference.is_some()
+    }
+
     /// How records of files are mapped to documents.
     pub fn layout(&self) -> InputLayout {
         match &self.source {

@@ -31,6 +31,7 @@ pub use results::{
 };
 pub use sink::SinkConfig;
 pub use source::SourceConfig;
+pub use source::reference::ReferenceConfig;
 pub use storage::{DeadLetterConfig, MemoryBudget, SpillConfig, StateConfig};
 pub use tables::TablesConfig;
 pub use views::ViewConfig;

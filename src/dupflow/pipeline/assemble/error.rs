@@ -46,6 +46,9 @@ pub enum AssembleError {
         /// What is wrong.
         what: String,
     },
+    /// The reference cannot be read, or is none.
+    #[error("reference.inputs: {0}")]
+    Reference(String),
     /// The state cannot be opened.
     #[error(transparent)]
     State(#[from] StateError),

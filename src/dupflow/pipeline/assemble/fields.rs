@@ -61,7 +61,7 @@ pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
         missing.map(|(key, name)| format!("{key}: no field {name:?} in source.fields (or --field): {among}"));
     let is_contained = plan.scheme.measure() == Measure::Containment && !plan.finds_items();
     let is_list = deployment.emit.is_list();
-    let has_reference = deployment.reference > 0;
+    let has_reference = deployment.has_reference();
     let refused = [
         (
             is_contained && is_list && plan.remove_if.is_none(),
@@ -69,7 +69,8 @@ pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
         ),
         (
             plan.finds_items() && !has_reference,
-            "blocking.kind: \"reference\" finds the documents of a replay's --against, and there are none",
+            "blocking.kind: \"reference\" finds the documents of a replay's --against, or of a run's \
+            reference.inputs, and there are none",
         ),
         (
             deployment.emit == EmitKind::Items && !plan.finds_items(),

@@ -3,6 +3,7 @@
 mod error;
 mod fields;
 mod mode;
+mod reference;
 mod sink;
 mod source;
 mod spill;
@@ -85,6 +86,12 @@ impl RunJob {
         let (mut continuity, held) =
             continuity(plan, deployment, mode, bad.with_letters(), (writes, count > 1))?;
         let stages = Stages { spill, ..job_stages(plan, deployment, held, mode, count) };
+        if let Some(frozen) = deployment.reference.as_ref().filter(|_| writes) {
+            let reference = reference::read(plan, frozen, &stages)?;
+            let described = described(plan, deployment, &stages.fields);
+            continuity = continuity.described(&described.with("reference.inputs", &*reference.description()));
+            continuity.reference = Some(reference);
+        }
         let provenance = (deployment.audit.provenance == ProvenancePlace::Output).then(|| {
             let begun = Provenance::begin(plan, deployment, &inputs);
             ProvenanceRecorder::new(begun, Arc::clone(&stages.observers.metrics), Arc::clone(&bad))
@@ -100,7 +107,9 @@ impl RunJob {
         let (sink, publication) = if writes {
             let (run, provenance) = (&*continuity.run, provenance.as_ref());
             let inputs = (&*inputs, &places);
-            let items = plan.finds_items().then(ItemCountsSlot::default);
+            // A run writes pairs of items as they are found.
+            let finds_items = plan.finds_items() && deployment.against > 0;
+            let items = finds_items.then(ItemCountsSlot::default);
             let items = items.as_ref();
             SinkParts { plan, deployment, mode, stages: &stages, run, provenance, inputs, items }.sink()?
         } else {
@@ -113,7 +122,7 @@ impl RunJob {
             sink,
             demands: Demands {
                 max_bad: deployment.max_bad,
-                is_list: deployment.emit.is_list() || plan.finds_items(),
+                is_list: deployment.emit.is_list() || (plan.finds_items() && deployment.against > 0),
                 finds_items: plan.finds_items(),
                 last_of_id: deployment.layout().ids != IdRule::Once,
                 before: 0,

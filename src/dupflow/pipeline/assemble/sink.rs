@@ -24,7 +24,8 @@ use dupflow_connectors::rewrite::{
 use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, CsvRows, DecisionLines, DeferredWriter, DeltaLines, Destination,
     DocumentList, ItemCountsSlot, ItemOutput, ItemRules, ItemSink, JsonLines, KeepList, MarkedFile,
-    PairLines, Publication, RemovalRule, RowKind, RowWriter, Sink, StandardError, UnitList, WithProvenance,
+    PairLines, PairStyle, Publication, RemovalRule, RowKind, RowWriter, Sink, StandardError, UnitList,
+    WithProvenance,
 };
 use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
@@ -105,14 +106,10 @@ impl SinkParts<'_> {
         self.deployment.evidence.then_some(standard_error)
     }
 
-    /// Whether pairs are written with both shares of their similarity.
-    fn shares(self) -> bool {
-        self.plan.scheme.measure() == Measure::Containment
-    }
-
-    /// Whether the corpus is compared with a reference.
-    fn has_reference(self) -> bool {
-        self.deployment.reference > 0
+    /// What is written of a pair.
+    fn style(self) -> PairStyle {
+        let shares = self.plan.scheme.measure() == Measure::Containment;
+        PairStyle { shares, sides: self.deployment.has_reference() }
     }
 
     fn clusters(self) -> Clusters {
@@ -137,7 +134,7 @@ impl SinkParts<'_> {
             decisions: Some(self.deployment.decisions)
                 .filter(|_| self.deployment.emit == EmitKind::Decisions),
             causes: self.deployment.causes,
-            shares: self.shares(),
+            shares: self.style().shares,
             patience: *patience,
             run: self.run.to_owned(),
         };
@@ -176,7 +173,7 @@ impl SinkParts<'_> {
                 KafkaSink::for_decisions(output, self.deployment.decisions, self.clusters(), metrics)
             }
             _ => KafkaSink::new(output, self.evidence())
-                .with_shares(self.shares())
+                .with_style(self.style())
                 .with_causes(self.deployment.causes),
         };
         Box::new(sink.with_times(self.deployment.audit.times))
@@ -256,9 +253,9 @@ impl SinkParts<'_> {
             Box::new(UnitCutSink::new(self.clusters(), keep, &self.stages.fields, Arc::clone(&slot)))
         } else {
             let sink = SelectionSink::new(self.removal(), listed, is_marked, Arc::clone(&slot));
-            Box::new(sink.with_fields(&self.stages.fields).with_reference(self.has_reference()))
+            Box::new(sink.with_fields(&self.stages.fields).with_reference(self.deployment.has_reference()))
         };
-        let inputs = self.inputs.0.get(self.deployment.reference..).unwrap_or_default().to_vec();
+        let inputs = self.inputs.0.get(self.deployment.against..).unwrap_or_default().to_vec();
         let places = Arc::clone(self.inputs.1);
         let settings = CopySettings { resume, mark, cuts: self.plan.scheme.units.is_some(), target };
         let copy = DocumentsCopy::new(settings, inputs, places, slot, self.run).map_err(failed)?;
@@ -312,21 +309,20 @@ impl SinkParts<'_> {
                 Box::new(UnitList::with_rows(rows, clusters, self.plan.keep.clone(), &self.stages.fields))
             }
             EmitKind::Deltas => {
-                let sink = DeltaLines::with_rows(rows, self.evidence()).with_shares(self.shares());
+                let sink = DeltaLines::with_rows(rows, self.evidence()).with_style(self.style());
                 Box::new(sink.with_causes(self.deployment.causes).with_times(times))
             }
             EmitKind::ClusterDeltas => {
                 Box::new(ClusterDeltaLines::with_rows(rows, clusters, metrics).with_times(times))
             }
-            EmitKind::Pairs => {
-                let pairs = PairLines::with_rows(rows, self.evidence()).with_shares(self.shares());
-                Box::new(pairs.with_reference(self.has_reference()))
-            }
+            EmitKind::Pairs => Box::new(PairLines::with_rows(rows, self.evidence()).with_style(self.style())),
             EmitKind::Keep | EmitKind::Remove => {
                 let is_kept = self.deployment.emit == EmitKind::Keep;
                 let listed = if is_kept { DocumentList::Kept } else { DocumentList::Removed };
                 let list = KeepList::with_rows(rows, self.removal(), listed);
-                Box::new(list.with_fields(&self.stages.fields).with_reference(self.has_reference()))
+                Box::new(
+                    list.with_fields(&self.stages.fields).with_reference(self.deployment.has_reference()),
+                )
             }
             EmitKind::Items => {
                 let slot = self.items.expect("this is checked before a job is assembled");
@@ -342,16 +338,15 @@ impl SinkParts<'_> {
 
     /// The kind of the rows, which decides their columns.
     fn row_kind(self) -> RowKind {
-        let Deployment { evidence, causes, audit: AuditConfig { times, .. }, reference, .. } =
-            *self.deployment;
-        let (shares, old) = (self.shares(), reference > 0);
+        let Deployment { evidence, causes, audit: AuditConfig { times, .. }, .. } = *self.deployment;
+        let style = self.style();
         match self.deployment.emit {
-            EmitKind::Deltas => RowKind::Deltas { shares, evidence, causes, times },
+            EmitKind::Deltas => RowKind::Deltas { style, evidence, causes, times },
             EmitKind::ClusterDeltas => RowKind::ClusterDeltas { times },
-            EmitKind::Pairs => RowKind::Pairs { shares, evidence, old },
+            EmitKind::Pairs => RowKind::Pairs { style, evidence },
             EmitKind::Keep => RowKind::Kept,
             EmitKind::Remove if self.plan.scheme.units.is_some() => RowKind::RemovedUnits,
-            EmitKind::Remove => RowKind::Removed { old },
+            EmitKind::Remove => RowKind::Removed { old: style.sides },
             EmitKind::Clusters => RowKind::Clusters,
             EmitKind::Decisions => unreachable!("decisions are no rows"),
             EmitKind::Rejected(_) => RowKind::Rejected,

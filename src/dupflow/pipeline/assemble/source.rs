@@ -22,7 +22,7 @@ pub(super) fn source(
     let fields = held.with_columns(plan.scheme.text.field_names());
     match &deployment.source {
         SourceConfig::Files { epoch, speed, follow, .. } => {
-            let files = Files::new(inputs, *epoch, fields).shared(share).with_reference(deployment.reference);
+            let files = Files::new(inputs, *epoch, fields).shared(share).with_reference(deployment.against);
             Box::new(Files { speed: *speed, follow: *follow, places, ..files })
         }
         #[cfg(feature = "kafka")]

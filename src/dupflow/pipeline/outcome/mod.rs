@@ -9,4 +9,6 @@ pub use demands::Demands;
 pub use measures::{HotBlockReport, Latencies, Measures, Quantiles};
 pub(in crate::pipeline) use rejected::EndCounts;
 pub use rejected::{EndOutput, RejectedOutput, RejectedSummary};
-pub use summary::{DecisionCounts, FieldCounts, HookCounts, ResumedAt, SpillSummary, Summary, WatchCounts};
+pub use summary::{
+    DecisionCounts, FieldCounts, HookCounts, ReferenceCounts, ResumedAt, SpillSummary, Summary, WatchCounts,
+};

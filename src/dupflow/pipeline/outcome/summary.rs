@@ -22,6 +22,9 @@ pub struct Summary {
     pub events: u64,
     /// Live documents at the end, including those without a token.
     pub documents: u64,
+    /// Documents of the frozen reference, which are not among `documents`; `None` if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceCounts>,
     /// Distinct live sketches at the end.
     pub sketches: u64,
     /// Bytes of text read.
@@ -131,6 +134,15 @@ pub struct Summary {
     pub unmet: Vec<String>,
 }
 
+/// Counts of a frozen reference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReferenceCounts {
+    /// Its documents.
+    pub documents: u64,
+    /// Those that are in no pair: without a token, or with fewer words than are found.
+    pub too_short: u64,
+}
+
 /// What a memory budget did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SpillSummary {
@@ -234,6 +246,9 @@ impl Summary {
         Self {
             events: count(Counter::Events),
             documents: counts.documents(),
+            reference: Some(count(Counter::Reference))
+                .filter(|n| *n > 0)
+                .map(|documents| ReferenceCounts { documents, too_short: count(Counter::ReferenceTooShort) }),
             sketches: counts.balance(Counter::SketchesBorn, Counter::SketchesDied),
             bytes: count(Counter::Bytes),
             empty: count(Counter::Empty),

@@ -1,5 +1,5 @@
 //! Restores the documents of the state: threads read its shards and push them into the queue, before the
-//! readers begin.
+//! readers begin. The documents of a [reference](Reference) are pushed first, in epochs of their own.
 //!
 //! Of several processes each restores its share of the shards, if it reaches the state; process 0 restores
 //! the shares of those that do not. Which process reads a document does not matter: the dataflow sends it to
@@ -18,8 +18,10 @@ use super::worker::RunShared;
 use crate::pipeline::error::{RunError, chain};
 use dupflow_connectors::intake::{Batch, Closed};
 use dupflow_connectors::state::{OpenSnapshot, Snapshot, StateError, UnreadShards};
+use dupflow_core::doc::changes::Changes;
 use dupflow_core::run::status::Phase;
 use dupflow_core::time::LiveFrom;
+use dupflow_engine::dataflow::Reference;
 
 /// Approximate bytes of restored documents in one batch.
 const SLICE_BYTES: usize = 256 << 10;
@@ -36,6 +38,8 @@ const ANSWERS_EVERY: Duration = Duration::from_secs(1);
 
 /// What the restore needs.
 pub(super) struct RestoreParts {
+    /// The reference, in process 0.
+    pub(super) reference: Option<Reference>,
     /// The documents, as this process reaches them.
     pub(super) snapshot: Option<Snapshot>,
     /// Threads that read, at least 1.
@@ -59,12 +63,14 @@ impl From<StateError> for RestoreEnd {
 
 /// Restores the share of this process, then lets the readers begin. It runs as the first of the readers that
 /// the queue waits for.
-pub(super) fn restore(parts: RestoreParts, live: &LiveFrom, shared: &RunShared) -> Result<(), RunError> {
+pub(super) fn restore(mut parts: RestoreParts, live: &LiveFrom, shared: &RunShared) -> Result<(), RunError> {
     shared.status.enter(Phase::Restoring);
+    let reference = parts.reference.take();
     let restoring =
         Restoring { parts: &parts, shared, documents: AtomicU64::new(0), bytes: AtomicU64::new(0) };
     let begun = shared.clock.now();
-    let has_read = match restoring.run() {
+    let taken_in = reference.map_or(Ok(()), |reference| restoring.take_in(reference));
+    let has_read = match taken_in.and_then(|()| restoring.run()) {
         Ok(has_read) => has_read,
         // The run has ended meanwhile.
         Err(RestoreEnd::Closed) => return Ok(()),
@@ -99,6 +105,16 @@ struct Restoring<'r> {
 }
 
 impl Restoring<'_> {
+    /// Pushes the documents of the reference. All of them are in their blocks before another document is
+    /// looked up there.
+    fn take_in(&self, reference: Reference) -> Result<(), RestoreEnd> {
+        for part in reference.documents {
+            self.push(part)?;
+        }
+        self.shared.queue.cut();
+        Ok(())
+    }
+
     /// Restores what this process has to. Returns whether that is anything.
     fn run(&self) -> Result<bool, RestoreEnd> {
         let (index, count) = self.shared.process;
@@ -159,22 +175,28 @@ impl Restoring<'_> {
 
     /// Restores shards until there is none left.
     fn read(&self, snapshot: &OpenSnapshot, unread: &UnreadShards) -> Result<(), RestoreEnd> {
-        let queue = &self.shared.queue;
-        let budget = self.parts.budget.map_or(u64::MAX, |budget| (budget / BUDGET_PARTS).max(1));
-        // Each process ends the epochs of all.
-        let in_epoch = RESTORED_BYTES.min(budget) * self.shared.process.1 as u64;
         let read = snapshot.read(unread, SLICE_BYTES, |slice| {
-            let batch = Batch::kept(slice);
-            let bytes = batch.bytes();
-            self.documents.fetch_add(batch.records, Ordering::Relaxed);
-            queue.push(batch).map_err(|Closed| RestoreEnd::Closed)?;
-            let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
-            if before / in_epoch != (before + bytes) / in_epoch {
-                queue.cut();
-            }
+            let documents = self.push(slice)?;
+            self.documents.fetch_add(documents, Ordering::Relaxed);
             Ok(())
         });
         // The other threads end too.
         read.inspect_err(|_| unread.take_all())
+    }
+
+    /// Pushes some documents, and ends the epoch if it has enough. Returns their number.
+    fn push(&self, slice: Changes) -> Result<u64, RestoreEnd> {
+        let queue = &self.shared.queue;
+        let budget = self.parts.budget.map_or(u64::MAX, |budget| (budget / BUDGET_PARTS).max(1));
+        // Each process ends the epochs of all.
+        let in_epoch = RESTORED_BYTES.min(budget) * self.shared.process.1 as u64;
+        let batch = Batch::kept(slice);
+        let (documents, bytes) = (batch.records, batch.bytes());
+        queue.push(batch).map_err(|Closed| RestoreEnd::Closed)?;
+        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before / in_epoch != (before + bytes) / in_epoch {
+            queue.cut();
+        }
+        Ok(documents)
     }
 }

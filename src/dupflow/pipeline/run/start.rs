@@ -159,6 +159,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     }
     let snapshot = past.snapshot.take();
     let mut continuity = continuity;
+    let reference = continuity.reference.take();
     let (watches, notices, deliveries) = begin_watches(continuity.watch.take(), &shared.clock, give_up)?;
     let list = watches.as_ref().map(|watches| Arc::clone(&watches.list));
     let output = CommitterParts {
@@ -173,7 +174,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     } else {
         None
     };
-    let restored = RestoreParts { snapshot, threads, budget, peers: peers.clone() };
+    let restored = RestoreParts { reference, snapshot, threads, budget, peers: peers.clone() };
     let helpers = start_threads(readers, watches, restored, limits, &stages, &shared);
     Ok(Running {
         list,

@@ -85,6 +85,8 @@ pub(in crate::dataflow) struct Retaining<F: Follow> {
     pub(in crate::dataflow) documents: SharedDocuments<F::LiveValue>,
     retention: Retention,
     ids_move: bool,
+    /// Whether the corpus is compared with a reference. Its documents that are restored are not counted.
+    has_reference: bool,
     /// The number of documents, alive or ended, when the last epoch was settled.
     places: i64,
     clock: Option<UnixTime>,
@@ -121,6 +123,7 @@ impl<F: Follow> Retaining<F> {
             documents,
             retention: stages.retention,
             ids_move: stages.ids_move,
+            has_reference: stages.scheme.pairs.has_reference(),
             places: 0,
             clock,
             touched: Vec::new(),
@@ -190,7 +193,10 @@ impl<F: Follow> Retaining<F> {
                 undated += u64::from(counts_undated && is_upsert && last.ts.is_none() && !last.is_restored);
                 match (was, is) {
                     (false, false) => unknown += u64::from(!is_upsert && !last.is_restored),
-                    (false, true) => inserted += 1,
+                    (false, true) => {
+                        let is_frozen = self.has_reference && last.is_restored && last.id.is_of_reference();
+                        inserted += u64::from(!is_frozen);
+                    }
                     (true, false) if is_late => expired += 1,
                     (true, false) => deleted += 1,
                     (true, true) if repeats => unchanged += 1,

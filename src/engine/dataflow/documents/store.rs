@@ -41,6 +41,8 @@ pub(in crate::dataflow) struct DocumentStore<V: InForce> {
     slots: Option<SlotOrder>,
     /// Whether ids move between partitions.
     ids_move: bool,
+    /// Whether the corpus is compared with a reference, whose documents take no slots.
+    has_reference: bool,
     /// By place, the time (NaN: none) of a live document's greatest key, if it is not the `ts` of its last
     /// event. Used where ids move and have no slots.
     newest: BTreeMap<u32, f64>,
@@ -68,6 +70,7 @@ impl<V: InForce> DocumentStore<V> {
             by_ts: retention.max_age.map(|_| AgeOrder::default()),
             slots: retention.max_documents.map(|_| slots()),
             ids_move,
+            has_reference: false,
             newest: BTreeMap::new(),
             fields: None,
         }
@@ -76,7 +79,8 @@ impl<V: InForce> DocumentStore<V> {
     /// The store of a run: with its fields, and in memory or spilled.
     pub(in crate::dataflow) fn for_run(stages: &Stages) -> Self {
         let store = Self::new(&stages.retention, stages.ids_move).with_fields(!stages.fields.is_empty());
-        Self { by_id: StoredDocuments::new(stages), ..store }
+        let has_reference = stages.scheme.pairs.has_reference();
+        Self { by_id: StoredDocuments::new(stages), has_reference, ..store }
     }
 
     /// The store with fields.
@@ -183,7 +187,9 @@ impl<V: InForce> DocumentStore<V> {
         if let Some(SlotOrder { order, keys }) = &mut self.slots {
             let greatest = &mut keys.row_mut(here as usize)[0];
             *greatest = key.max(*greatest);
-            order.put(here, |a, b| keys.row(a as usize) < keys.row(b as usize));
+            if !(self.has_reference && last.id.is_of_reference()) {
+                order.put(here, |a, b| keys.row(a as usize) < keys.row(b as usize));
+            }
         }
         here
     }

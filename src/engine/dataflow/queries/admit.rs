@@ -26,6 +26,8 @@ pub(in crate::dataflow) struct Admission {
     id_queries: Output<IdQuery>,
     /// Whether documents have fields: then separators of fields are removed from texts.
     has_fields: bool,
+    /// Whether there is a reference: then ids of queries are those of the corpus beside it.
+    has_reference: bool,
     /// Whether weights are live: then text queries carry terms.
     is_live: bool,
 }
@@ -40,7 +42,8 @@ impl Admission {
     ) -> Self {
         let has_fields = !stages.scheme.text.field_names().is_empty();
         let is_live = stages.scheme.live().is_some();
-        Self { receiver, pending, resolved, id_queries, has_fields, is_live }
+        let has_reference = stages.scheme.pairs.has_reference();
+        Self { receiver, pending, resolved, id_queries, has_fields, has_reference, is_live }
     }
 
     /// Admits a few queries at the time of the capabilities, on a run that is live. Returns whether more may
@@ -64,6 +67,7 @@ impl Admission {
                 }
                 Query::Document { id, top } => {
                     let query_id = self.pending.borrow_mut().admit(reply, top);
+                    let id = if self.has_reference { id.beside_reference() } else { id };
                     let hash = hash::bytes(0, id.as_bytes());
                     self.id_queries.at(capabilities).give(IdQuery { query_id, top, hash, id });
                 }

@@ -139,7 +139,9 @@ class DeltaList {
       return;
     }
     row.root.className = `delta ${delta.diff > 0 ? 'plus' : 'minus'}${fresh}`;
-    row.root.href = at.pair(delta.a, delta.b);
+    if (delta.old) row.root.removeAttribute('href');
+    else row.root.href = at.pair(delta.a, delta.b);
+    row.words.firstChild.data = delta.old ? 'reference' : '';
     row.sign.firstChild.data = delta.diff > 0 ? '+' : '−';
     row.cause.firstChild.data = causeWord(delta.cause);
     row.cause.className = `chip ${CAUSES[delta.cause] ? delta.cause : ''}`;

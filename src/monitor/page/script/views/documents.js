@@ -22,8 +22,8 @@ function document_([id]) {
     if (found.position && !placeOf.textContent) say(placeOf, `partition ${count(found.position.partition)}, offset ${count(found.position.offset)}`);
     const isLone = !found.pairs.length;
     say(summary, isLone ? `No other document is similar enough, ${asOf(found.epoch)}.` : `Similar to ${plural(found.pairs.length + (found.more ?? 0), 'other document')}, ${asOf(found.epoch)}.`);
-    const rows = found.pairs.map((pair) => el('li', {}, el('a.pair-line', { href: at.pair(id, pair.id) },
-      el('b', {}, similarity(pair.similarity)), bar(pair.similarity), idSpan(pair.id), el('span.why', {}, [evidence(pair.evidence, pair.similarity), within(id, pair.id, pair.in_id, pair.of_id)].filter(Boolean).join('; ')),
+    const rows = found.pairs.map((pair) => el('li', {}, el('a.pair-line', pair.old ? {} : { href: at.pair(id, pair.id) },
+      el('b', {}, similarity(pair.similarity)), bar(pair.similarity), idSpan(pair.id), el('span.why', {}, [evidence(pair.evidence, pair.similarity), within(id, pair.id, pair.in_id, pair.of_id), pair.old ? 'of the reference' : null].filter(Boolean).join('; ')),
       el('span.since', {}, isKnown(pair.since) ? newChip(pair.since) : null, ' ', causeChip(pair.cause), isKnown(pair.since) ? el('span.why', {}, ` ${epochWords(pair.since, pair.since_at)}`) : null))));
     put(body,
       panel('Its pairs, most similar first', { classes: 'w8' }, isLone ? el('p.note', {}, 'None.') : el('ul.pick', { 'data-list': true }, rows), found.more ? el('p.note', {}, `${plural(found.more, 'more pair')} are not listed.`) : null),

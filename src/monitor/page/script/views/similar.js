@@ -24,8 +24,8 @@ function similar() {
     const words = `${asOf(epoch)}, in ${took.toFixed(took < 10 ? 1 : 0)} ms with the way there and back`;
     if (empty) say(state, 'The text has no token, so there is nothing to compare.');
     else say(state, documents.length ? `${plural(documents.length + (more ?? 0), 'document')} ${documents.length + (more ?? 0) === 1 ? 'is' : 'are'} similar enough, ${words}.` : `No document is similar enough, ${words}.`);
-    put(found, documents.length ? panel('Most similar first', {}, el('ul.pick', { 'data-list': true }, documents.map((one) => el('li', {}, el('a.answer-line', { href: at.document(one.id) },
-      el('b', {}, similarity(one.similarity)), bar(one.similarity), idSpan(one.id), el('span.why', {}, [evidence(one.evidence, one.similarity), within('the text', one.id, one.in_id, one.of_id)].filter(Boolean).join('; '), one.cluster ? `; of cluster ${idText(one.cluster)}` : ''))))),
+    put(found, documents.length ? panel('Most similar first', {}, el('ul.pick', { 'data-list': true }, documents.map((one) => el('li', {}, el('a.answer-line', one.old ? {} : { href: at.document(one.id) },
+      el('b', {}, similarity(one.similarity)), bar(one.similarity), idSpan(one.id), el('span.why', {}, [evidence(one.evidence, one.similarity), within('the text', one.id, one.in_id, one.of_id), one.old ? 'of the reference' : null].filter(Boolean).join('; '), one.cluster ? `; of cluster ${idText(one.cluster)}` : ''))))),
     more ? el('p.note', {}, `${plural(more, 'more document')} are not listed.`) : null) : null);
   };
   text.addEventListener('keydown', (event) => {

@@ -1,10 +1,14 @@
 //! The tables `[source]`, `[csv]`, `[warc]` and `[commit]` of a deployment file.
 
+pub(super) mod reference;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::tables;
-use super::values::{System, dotted_names, key_names, path, required_topic, seconds, system, time};
+use crate::config::deployment::tables;
+use crate::config::deployment::values::{
+    System, dotted_names, key_names, path, required_topic, seconds, system, time,
+};
 use crate::config::settings::{ConfigValue, FileSettings, ProblemKind, without_effect};
 use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, RecordShape, ValueFormat, WarcId};
 use dupflow_connectors::inputs::{listed, unreadable};
@@ -187,7 +191,7 @@ fn files(settings: &mut FileSettings) -> SourceConfig {
     SourceConfig::Files {
         inputs,
         files_from,
-        layout: layout(settings),
+        layout: layout(settings, &SOURCE_LAYOUT),
         epoch,
         follow,
         speed: settings.read("source.speed", |v| v.text()?.parse().ok()).unwrap_or_default(),
@@ -240,8 +244,36 @@ fn topic(settings: &mut FileSettings) -> SourceConfig {
     }
 }
 
+/// The keys of a layout.
+pub(super) struct LayoutKeys {
+    pub(super) format: &'static str,
+    pub(super) id: &'static str,
+    pub(super) text: &'static str,
+    pub(super) ts: Option<&'static str>,
+    pub(super) csv_delimiter: &'static str,
+    pub(super) csv_escape: &'static str,
+    pub(super) warc_id: &'static str,
+    pub(super) ids: &'static str,
+    /// Values of `ids`.
+    pub(super) id_rules: &'static [(&'static str, IdRule)],
+    pub(super) canonical_url: &'static str,
+}
+
+const SOURCE_LAYOUT: LayoutKeys = LayoutKeys {
+    format: "source.format",
+    id: "source.id_path",
+    text: "source.text_path",
+    ts: Some("source.ts_path"),
+    csv_delimiter: "csv.delimiter",
+    csv_escape: "csv.escape",
+    warc_id: "warc.id",
+    ids: "source.ids",
+    id_rules: &[("once", IdRule::Once), ("file", IdRule::File), ("last", IdRule::Last)],
+    canonical_url: CANONICAL_KEY,
+};
+
 /// How records of files are mapped to documents.
-fn layout(settings: &mut FileSettings) -> InputLayout {
+pub(super) fn layout(settings: &mut FileSettings, keys: &LayoutKeys) -> InputLayout {
     let default = InputLayout::default();
     let of_files = [
         ("auto", None),
@@ -258,17 +290,17 @@ fn layout(settings: &mut FileSettings) -> InputLayout {
         path => dotted_names(path).map(|names| Some(names.join("."))),
     };
     InputLayout {
-        format: settings.choose("source.format", &of_files, &[]).flatten(),
-        id: settings.read("source.id_path", name).flatten().unwrap_or(default.id),
-        text: settings.read("source.text_path", name).flatten().unwrap_or(default.text),
-        ts: settings.read("source.ts_path", name).flatten().unwrap_or(default.ts),
-        csv_delimiter: settings.read("csv.delimiter", separator).flatten(),
-        csv_escape: settings.read("csv.escape", separator).flatten(),
+        format: settings.choose(keys.format, &of_files, &[]).flatten(),
+        id: settings.read(keys.id, name).flatten().unwrap_or(default.id),
+        text: settings.read(keys.text, name).flatten().unwrap_or(default.text),
+        ts: keys.ts.and_then(|ts| settings.read(ts, name).flatten()).unwrap_or(default.ts),
+        csv_delimiter: settings.read(keys.csv_delimiter, separator).flatten(),
+        csv_escape: settings.read(keys.csv_escape, separator).flatten(),
         warc_id: settings
-            .choose("warc.id", &[("record", WarcId::Record), ("uri", WarcId::Uri)], &[])
+            .choose(keys.warc_id, &[("record", WarcId::Record), ("uri", WarcId::Uri)], &[])
             .unwrap_or_default(),
-        ids: ids(settings),
-        canonical_url: settings.read(CANONICAL_KEY, ConfigValue::boolean).unwrap_or_default(),
+        ids: ids(settings, keys),
+        canonical_url: settings.read(keys.canonical_url, ConfigValue::boolean).unwrap_or_default(),
     }
 }
 
@@ -281,11 +313,10 @@ fn separator(value: &ConfigValue) -> Option<Option<u8>> {
 }
 
 /// What an id that occurs in several files means.
-fn ids(settings: &mut FileSettings) -> IdRule {
-    let rules = [("once", IdRule::Once), ("file", IdRule::File), ("last", IdRule::Last)];
-    let ids = settings.choose("source.ids", &rules, &[]).unwrap_or_default();
+fn ids(settings: &mut FileSettings, keys: &LayoutKeys) -> IdRule {
+    let ids = settings.choose(keys.ids, keys.id_rules, &[]).unwrap_or_default();
     if ids == IdRule::File {
-        without_effect(settings, "source.ids", "file", &["source.id_path", CANONICAL_KEY]);
+        without_effect(settings, keys.ids, "file", &[keys.id, keys.canonical_url]);
     }
     ids
 }

@@ -1,0 +1,62 @@
+//! Reads the reference of a run, once, before anything of an earlier run is taken over.
+
+use std::ops::ControlFlow;
+
+use super::error::AssembleError;
+use crate::config::{FilterPlan, Plan, ReferenceConfig};
+use crate::pipeline::error::chain;
+use dupflow_connectors::inputs::{Input, for_each_event_until};
+use dupflow_connectors::intake::{BadRecords, OnError, SourceError};
+use dupflow_core::run::metrics::Counter;
+use dupflow_core::sketch::scaled::words_of;
+use dupflow_engine::dataflow::{Reference, ReferenceBuilder, Stages};
+
+/// Reads the whole reference. A record that is no document of it is an error, as is a reference in which
+/// nothing can be found.
+pub(super) fn read(
+    plan: &Plan,
+    config: &ReferenceConfig,
+    stages: &Stages,
+) -> Result<Reference, AssembleError> {
+    let wrong = |what: String| AssembleError::Reference(what);
+    let failed = |error: SourceError| wrong(chain(&error));
+    let inputs = Input::resolve(&config.inputs, config.layout.clone()).map_err(failed)?;
+    tracing::info!(inputs = inputs.len(), "reading the reference");
+    let least_words = match &plan.filter {
+        FilterPlan::Containment(_, filter) if plan.finds_items() => Some(filter.least_words()),
+        _ => None,
+    };
+    let is_found = |word: u64| least_words.is_none_or(|least| words_of(word) >= least);
+    let mut builder = ReferenceBuilder::new(stages);
+    let (mut too_short, mut refused) = (0, None);
+    let (columns, bad) = (plan.scheme.text.columns(), BadRecords::new(OnError::Fail, None));
+    let read =
+        for_each_event_until(inputs, &columns, &stages.fields, &bad, |_, event| match builder.add(event) {
+            Ok(word) => {
+                too_short += u64::from(!word.is_some_and(is_found));
+                ControlFlow::Continue(())
+            }
+            Err(why) => {
+                refused = Some(why);
+                ControlFlow::Break(())
+            }
+        });
+    read.map_err(failed)?;
+    if let Some(why) = refused {
+        return Err(wrong(format!("{why}; reference.ids = \"file\" names records by their files")));
+    }
+    let reference = builder.build();
+    let count = reference.count;
+    if count == too_short {
+        return Err(wrong(match count {
+            0 => "the inputs hold no document, so there is nothing to compare with".to_owned(),
+            _ => format!("none of its {count} documents has enough words to be found"),
+        }));
+    }
+    if too_short > 0 {
+        tracing::warn!(documents = too_short, "documents of the reference are too short to be found");
+    }
+    stages.observers.metrics.add(Counter::ReferenceTooShort, too_short);
+    tracing::info!(reference = reference.description(), "the reference is read");
+    Ok(reference)
+}
