@@ -183,7 +183,10 @@ fn what_compares_documents_is_refused() {
         ("replay", "take --emit remove"),
         ("replay --emit removed-documents -o kept.jsonl", "take --emit remove or documents"),
         ("replay --emit documents --mark dup -o kept.jsonl", "--mark: does not go with"),
-        ("replay --emit documents --format warc -o kept.warc", "is warc, of which no parts are cut"),
+        (
+            "replay --emit documents --format warc -o kept.warc",
+            "is a web archive, whose records state the length",
+        ),
         (
             "replay --emit remove --against feed.jsonl",
             "--against: does not go with text.split = \"paragraph\"",

@@ -93,6 +93,7 @@ impl DocumentsCopy {
         files.count = progress.files;
         let mut pass = CopyPass {
             columns: settings.mark.as_deref().map(mark_columns),
+            cuts: settings.cuts,
             selection: &selection,
             folder: folder.transpose()?,
             shard_bytes: match settings.target {
@@ -145,6 +146,8 @@ struct CopyPass<'s> {
     selection: &'s Selection,
     /// The columns of the mark.
     columns: Option<[String; 3]>,
+    /// Whether repeated parts are cut out of texts.
+    cuts: bool,
     /// If the target is a folder: that of the inputs.
     folder: Option<CommonFolder>,
     /// Bytes of records after which a file ends.
@@ -190,6 +193,7 @@ impl CopyPass<'_> {
                 let mut header = raw.header().to_vec();
                 let delimiter = dialect.delimiter;
                 let text = match format {
+                    _ if !self.cuts => None,
                     FileFormat::Jsonl => Some(TextPlace::member(&text)),
                     _ if header.is_empty() => None,
                     _ => Some(TextPlace::cell(&header, dialect, &text)?),
@@ -202,7 +206,10 @@ impl CopyPass<'_> {
                 self.records(read, &form, delimiter, &mut *raw)?;
             }
             #[cfg(feature = "parquet")]
-            RawRecords::Rows(rows) => self.rows(read, compression, rows)?,
+            RawRecords::Rows(rows) => {
+                let rows = if self.cuts { rows.with_cuts(&text)? } else { rows };
+                self.rows(read, compression, rows)?;
+            }
         }
         check(read)
     }
@@ -222,12 +229,12 @@ impl CopyPass<'_> {
                 return Err(changed());
             }
             if number >= self.progress.next && self.selection.is_chosen(number) {
-                let cuts = self.selection.cuts.get(&number);
+                let repeated = self.selection.repeated(number);
                 let bytes = match &self.columns {
-                    None if let Some((ranges, text)) = cuts.zip(form.text.as_ref()) => {
+                    None if let Some(text) = form.text.as_ref().filter(|_| !repeated.is_empty()) => {
                         marked.clear();
                         marked.extend_from_slice(record);
-                        text.cut(&mut marked, ranges)?;
+                        text.cut(&mut marked, repeated)?;
                         &marked
                     }
                     None => record,
@@ -389,7 +396,7 @@ struct FileForm {
     format: FileFormat,
     compression: Compression,
     header: Vec<u8>,
-    /// Where texts are; `None` if they are not looked up.
+    /// Where texts are, if parts of them are cut out.
     text: Option<TextPlace>,
     of: Arc<str>,
 }

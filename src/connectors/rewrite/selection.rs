@@ -28,8 +28,8 @@ pub struct Selection {
     pub(crate) alive: u64,
     /// The marks of documents in clusters, if records are marked.
     marks: BTreeMap<u64, ClusterMark>,
-    /// Ascending ranges of bytes that are cut out of the texts of records.
-    pub(super) cuts: BTreeMap<u64, Vec<Range<u64>>>,
+    /// Ascending ranges of bytes that are repeated in the texts of records.
+    pub(super) repeated: BTreeMap<u64, Vec<Range<u64>>>,
 }
 
 /// The mark of a document in a cluster.
@@ -82,6 +82,10 @@ impl RecordChoice for Selection {
         let mark = self.marks.get(&record);
         let of = mark.and_then(|mark| mark.of.as_deref());
         RowMark { cluster: mark.map(|mark| &*mark.cluster), is_kept: of.is_none(), of }
+    }
+
+    fn repeated(&self, record: u64) -> &[Range<u64>] {
+        self.repeated.get(&record).map_or(&[], Vec::as_slice)
     }
 }
 

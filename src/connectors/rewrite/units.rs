@@ -51,7 +51,7 @@ impl Sink for UnitCutSink {
         let mut selection = Selection::of_all(records.values().copied());
         let Ok(()) = self.units.removed::<Infallible>(|unit| {
             if let Some(record) = records.get(unit.document) {
-                selection.cuts.entry(*record).or_default().push(unit.from..unit.to);
+                selection.repeated.entry(*record).or_default().push(unit.from..unit.to);
             }
             Ok(())
         });

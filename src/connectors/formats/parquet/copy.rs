@@ -3,12 +3,14 @@
 //! Each row group gives one row group with its chosen rows, or none if it has no such row. Columns are copied
 //! one after another, some rows at a time, with their levels: nesting, nulls and types are those of the file.
 //! Each is compressed as in the first row group, has a dictionary if it had one there, and gets statistics.
-//! The metadata of the file is copied. Page sizes, encodings and bloom filters are the writer's.
+//! The metadata of the file is copied. Page sizes, encodings and bloom filters are the writer's. Repeated parts
+//! of texts are cut out where this is asked for.
 //!
 //! With a mark the schema has three more columns, and the metadata loses `ARROW:schema`, which would list
 //! others.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -22,9 +24,10 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 
-use super::super::raw::{RecordChoice, RowMark};
+use super::super::raw::{RecordChoice, RowMark, cut_text};
 use super::super::storage::RandomAccess;
 use super::bytes::{Chunks, STEP};
+use super::column;
 use super::footer;
 use super::group::caught;
 use super::pages::{HeldBytes, Pages, StepSignal};
@@ -37,6 +40,8 @@ const ARROW_SCHEMA: &str = "ARROW:schema";
 pub(crate) struct ParquetCopy {
     file: Arc<Chunks>,
     about: ParquetMetaData,
+    /// The leaf of the texts whose repeated parts are cut out.
+    cut: Option<usize>,
 }
 
 /// A file that rows are copied into.
@@ -53,7 +58,23 @@ impl ParquetCopy {
     pub(crate) fn open(file: Arc<dyn RandomAccess>) -> io::Result<Self> {
         let file = Arc::new(Chunks(file));
         let about = caught(|| footer::read(&file)).map_err(io::Error::other)?;
-        Ok(Self { file, about })
+        Ok(Self { file, about, cut: None })
+    }
+
+    /// The same, and the repeated parts of the texts at this path are cut out.
+    ///
+    /// # Errors
+    /// If there is no such column, or it has no texts that can be cut.
+    pub(crate) fn with_cuts(self, path: &str) -> io::Result<Self> {
+        let schema = self.about.file_metadata().schema_descr();
+        let leaf = column::find(schema, path);
+        let refused = match leaf.map(|leaf| schema.column(leaf)) {
+            None => "is missing",
+            Some(about) if about.max_rep_level() > 0 => "holds lists of texts",
+            Some(about) if about.physical_type() != Physical::BYTE_ARRAY => "holds no texts of any length",
+            Some(_) => return Ok(Self { cut: leaf, ..self }),
+        };
+        Err(io::Error::other(format!("the column {path:?} {refused}, of which no parts are cut")))
     }
 
     /// Number of rows, according to the footer.
@@ -149,8 +170,10 @@ impl ParquetCopy {
             return Ok(0);
         }
         let mut out = to.writer.next_row_group()?;
-        for column in group.columns() {
-            self.copy_column(column, &wanted, &mut out)?;
+        for (leaf, column) in group.columns().iter().enumerate() {
+            let cuts = |row: usize| choice.repeated(first + row as u64);
+            let cuts: Option<Cuts<'_>> = if self.cut == Some(leaf) { Some(&cuts) } else { None };
+            self.copy_column(column, &wanted, cuts, &mut out)?;
         }
         if to.is_marked {
             let chosen = (first..).zip(&wanted).filter(|(_, is)| **is);
@@ -165,6 +188,7 @@ impl ParquetCopy {
         &self,
         column: &ColumnChunkMetaData,
         wanted: &[bool],
+        cuts: Option<Cuts<'_>>,
         out: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<()> {
         let step = Arc::new(StepSignal::default());
@@ -178,8 +202,11 @@ impl ParquetCopy {
         macro_rules! copy {
             ($($kind:ident => $to:ident),*) => {
                 match (reader, to.untyped()) {
+                    (ColumnReader::ByteArrayColumnReader(reader), ColumnWriter::ByteArrayColumnWriter(to)) => {
+                        copy_values(reader, to, levels, wanted, &step, |row, text| cut(cuts, row, text))?;
+                    }
                     $((ColumnReader::$kind(reader), ColumnWriter::$to(to)) => {
-                        copy_values(reader, to, levels, wanted, &step)?;
+                        copy_values(reader, to, levels, wanted, &step, |_, value| Ok(value))?;
                     })*
                     _ => return Err(wrong("a column has another type than its schema")),
                 }
@@ -192,7 +219,6 @@ impl ParquetCopy {
             Int96ColumnReader => Int96ColumnWriter,
             FloatColumnReader => FloatColumnWriter,
             DoubleColumnReader => DoubleColumnWriter,
-            ByteArrayColumnReader => ByteArrayColumnWriter,
             FixedLenByteArrayColumnReader => FixedLenByteArrayColumnWriter
         );
         to.close()
@@ -221,13 +247,25 @@ struct ColumnLevels {
     is_list: bool,
 }
 
-/// Copies the wanted rows of a column.
+/// The ranges that are cut out of the text of a row, by its number in the row group.
+type Cuts<'c> = &'c dyn Fn(usize) -> &'c [Range<u64>];
+
+/// A text without what is cut out of its row.
+fn cut(cuts: Option<Cuts<'_>>, row: usize, text: ByteArray) -> Result<ByteArray> {
+    match cuts.map(|cuts| cuts(row)) {
+        None | Some([]) => Ok(text),
+        Some(ranges) => Ok(cut_text(text.data(), ranges)?.into()),
+    }
+}
+
+/// Copies the wanted rows of a column; `change` gets each value and its row.
 fn copy_values<T: DataType>(
     mut from: ColumnReaderImpl<T>,
     to: &mut ColumnWriterImpl<'_, T>,
     levels: ColumnLevels,
     wanted: &[bool],
     step: &StepSignal,
+    change: impl Fn(usize, T::T) -> Result<T::T>,
 ) -> Result<()> {
     let (mut defs, mut reps, mut values) = (Vec::new(), Vec::new(), Vec::new());
     let (mut kept_defs, mut kept_reps, mut kept) = (Vec::new(), Vec::new(), Vec::new());
@@ -254,7 +292,7 @@ fn copy_values<T: DataType>(
             let is_there = levels.most == 0 || defs[level] == levels.most;
             let value = if is_there { values.next() } else { None };
             if wanted.get(at) == Some(&true) {
-                kept.extend(value);
+                kept.extend(value.map(|value| change(at, value)).transpose()?);
                 kept_defs.extend(defs.get(level));
                 kept_reps.extend(reps.get(level));
             }

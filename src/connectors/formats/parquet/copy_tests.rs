@@ -31,6 +31,10 @@ impl RecordChoice for Thirds {
         let of = (record > 9).then_some("日");
         RowMark { cluster: Some("c").filter(|_| record > 3), is_kept: of.is_none(), of }
     }
+
+    fn repeated(&self, record: u64) -> &[Range<u64>] {
+        [&[][..], &[0..2, 5..6], &[0..42]][usize::try_from(record / 3 % 3).unwrap()]
+    }
 }
 
 /// No record.
@@ -43,6 +47,10 @@ impl RecordChoice for Nothing {
 
     fn mark(&self, _: u64) -> RowMark<'_> {
         RowMark { cluster: None, is_kept: true, of: None }
+    }
+
+    fn repeated(&self, _: u64) -> &[Range<u64>] {
+        &[]
     }
 }
 
@@ -128,7 +136,11 @@ fn open(file: Vec<u8>) -> ParquetCopy {
 }
 
 fn copied(file: &[u8], choice: &dyn RecordChoice, marks: Option<&[String; 3]>) -> Vec<u8> {
-    let (out, from) = (SharedBytes::default(), open(file.to_vec()));
+    copied_from(open(file.to_vec()), choice, marks)
+}
+
+fn copied_from(from: ParquetCopy, choice: &dyn RecordChoice, marks: Option<&[String; 3]>) -> Vec<u8> {
+    let out = SharedBytes::default();
     let mut target = from.target(Box::new(out.clone()), marks).unwrap();
     let mut first = 0;
     for group in 0..from.groups() {
@@ -164,6 +176,34 @@ fn chosen_rows_keep_types_nesting_and_nulls() {
         assert_eq!(codec(&to), codec(&from));
         let own = to.about.file_metadata().key_value_metadata().unwrap();
         assert_eq!(own.iter().map(|entry| &*entry.key).collect::<Vec<_>>(), ["own", ARROW_SCHEMA]);
+    }
+}
+
+#[test]
+fn repeated_parts_of_texts_are_cut_out() {
+    let file = written(&rows(7), 7);
+    let cut = copied_from(open(file.clone()).with_cuts("page.text").unwrap(), &Thirds, None);
+    // The text of row n is "text n " n times, so that of row 0 is empty.
+    let expected = [String::new(), "xt  text 3 text 3 ".to_owned(), String::new()];
+    let whole = copied(&file, &Thirds, None);
+    let texts = [0, 3, 6].map(|n| format!("text {n} ").repeat(n));
+    let expected: Vec<_> = printed(whole)
+        .into_iter()
+        .zip(texts.iter().zip(&expected))
+        .map(|(row, (from, to))| row.replace(&format!("text: {from:?}"), &format!("text: {to:?}")))
+        .collect();
+    assert_eq!(printed(cut), expected);
+    let wrong = open(file.clone()).with_cuts("id").unwrap();
+    let error = wrong.copy(0, 0, &Thirds, &mut wrong.target(Box::new(SharedBytes::default()), None).unwrap());
+    assert!(error.unwrap_err().to_string().contains("it has no such parts"), "\"id3\" has 3 bytes");
+    for (path, said) in [
+        ("text", "is missing"),
+        ("page.tags.name", "holds lists of texts"),
+        ("score", "no texts of any length"),
+        ("code", "no texts of any length"),
+    ] {
+        let error = open(file.clone()).with_cuts(path).err().unwrap().to_string();
+        assert!(error.contains(said), "{path}: {error}");
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `NAME_of` | the document that is kept for it, or null | text, or empty | optional string |
 
 use std::io;
+use std::ops::Range;
 
 use serde_json::Value as Json;
 
@@ -30,6 +31,9 @@ pub(crate) trait RecordChoice {
 
     /// The mark of a record that is copied.
     fn mark(&self, record: u64) -> RowMark<'_>;
+
+    /// The ascending ranges of bytes that are repeated in the text of a record.
+    fn repeated(&self, record: u64) -> &[Range<u64>];
 }
 
 /// The columns of a mark.
