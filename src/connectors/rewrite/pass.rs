@@ -15,7 +15,7 @@ use crate::failpoint;
 #[cfg(feature = "parquet")]
 use crate::formats::ParquetCopy;
 use crate::formats::{
-    Compression, FileFormat, RawReader, RecordChoice, TextPlace, mark_columns, marked_csv_header,
+    Compression, FileFormat, MarkColumns, RawReader, RecordChoice, TextPlace, marked_csv_header,
     push_csv_mark, push_json_mark,
 };
 use crate::inputs::{FileStamp, Input, RawRecords, ReadInput, RecordIndex, Reopened, reopen};
@@ -85,6 +85,7 @@ impl DocumentsCopy {
         let all_read = places.inputs().ok_or_else(not_ended)?;
         let selection = slot.lock().take().ok_or_else(not_ended)?;
         let folder = matches!(settings.target, CopyTarget::Folder(_)).then(|| CommonFolder::among(&inputs));
+        let cuts = settings.cuts();
         // One file is written anew.
         let resume = settings.resume.filter(|_| settings.target.folder().is_some());
         let progress =
@@ -92,8 +93,8 @@ impl DocumentsCopy {
         let progress = progress.unwrap_or_default();
         files.count = progress.files;
         let mut pass = CopyPass {
-            columns: settings.mark.as_deref().map(mark_columns),
-            cuts: settings.cuts,
+            columns: settings.mark.as_deref().map(|name| MarkColumns::new(name, settings.of_units)),
+            cuts,
             selection: &selection,
             folder: folder.transpose()?,
             shard_bytes: match settings.target {
@@ -145,7 +146,7 @@ impl DocumentsCopy {
 struct CopyPass<'s> {
     selection: &'s Selection,
     /// The columns of the mark.
-    columns: Option<[String; 3]>,
+    columns: Option<MarkColumns>,
     /// Whether repeated parts are cut out of texts.
     cuts: bool,
     /// If the target is a folder: that of the inputs.
@@ -241,10 +242,10 @@ impl CopyPass<'_> {
                     Some(columns) => {
                         marked.clear();
                         marked.extend_from_slice(record);
-                        let mark = self.selection.mark(number);
+                        let of = (self.selection as &dyn RecordChoice, number);
                         match form.format {
-                            FileFormat::Jsonl => push_json_mark(&mut marked, columns, mark)?,
-                            _ => push_csv_mark(&mut marked, delimiter, mark)?,
+                            FileFormat::Jsonl => push_json_mark(&mut marked, columns, of)?,
+                            _ => push_csv_mark(&mut marked, delimiter, columns, of)?,
                         }
                         &marked
                     }
@@ -380,7 +381,8 @@ impl CopyPass<'_> {
                 }
             };
         }
-        if let Some(column) = self.columns.iter().flatten().find(|column| rows.has(column)) {
+        let mut names = self.columns.iter().flat_map(MarkColumns::names);
+        if let Some(column) = names.find(|column| rows.has(column)) {
             return Err(crate::formats::taken(column));
         }
         let (out, _) = self.create(read, compression)?;

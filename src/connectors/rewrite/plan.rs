@@ -32,7 +32,7 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
         if settings.mark.is_some() && format == FileFormat::Warc {
             problems.push(format!("--mark: \"{name}\" is a web archive, whose records have no columns"));
         }
-        if settings.cuts && format == FileFormat::Warc {
+        if settings.cuts() && format == FileFormat::Warc {
             problems.push(format!(
                 "text.split: \"{name}\" is a web archive, whose records state the length and the digest of \
                  their texts: take --emit remove"
@@ -42,7 +42,7 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
             RawRecords::Bytes(raw) => raw.header().to_vec(),
             #[cfg(feature = "parquet")]
             RawRecords::Rows(rows) => {
-                if let Some(error) = settings.cuts.then(|| rows.with_cuts(&text).err()).flatten() {
+                if let Some(error) = settings.cuts().then(|| rows.with_cuts(&text).err()).flatten() {
                     problems.push(format!("text.split: \"{name}\": {error}"));
                 }
                 Vec::new()

@@ -17,14 +17,14 @@ use std::sync::atomic::Ordering;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 
-use super::super::raw::{RecordChoice, RowMark, cut_text};
+use super::super::raw::{MarkColumns, RecordChoice, cut_text};
 use super::super::storage::RandomAccess;
 use super::bytes::{Chunks, STEP};
 use super::column;
@@ -47,7 +47,7 @@ pub(crate) struct ParquetCopy {
 /// A file that rows are copied into.
 pub(crate) struct ParquetTarget {
     writer: SerializedFileWriter<Box<dyn Write + Send>>,
-    is_marked: bool,
+    marks: Option<MarkColumns>,
 }
 
 impl ParquetCopy {
@@ -114,14 +114,14 @@ impl ParquetCopy {
     pub(crate) fn target(
         &self,
         out: Box<dyn Write + Send>,
-        marks: Option<&[String; 3]>,
+        marks: Option<&MarkColumns>,
     ) -> io::Result<ParquetTarget> {
         let schema = match marks {
             None => self.schema(),
             Some(columns) => with_marks(&self.schema(), columns).map_err(io::Error::other)?,
         };
         let writer = SerializedFileWriter::new(out, schema, Arc::new(self.properties(marks.is_some())));
-        Ok(ParquetTarget { writer: writer.map_err(io::Error::other)?, is_marked: marks.is_some() })
+        Ok(ParquetTarget { writer: writer.map_err(io::Error::other)?, marks: marks.cloned() })
     }
 
     fn properties(&self, is_marked: bool) -> WriterProperties {
@@ -175,10 +175,9 @@ impl ParquetCopy {
             let cuts: Option<Cuts<'_>> = if self.cut == Some(leaf) { Some(&cuts) } else { None };
             self.copy_column(column, &wanted, cuts, &mut out)?;
         }
-        if to.is_marked {
-            let chosen = (first..).zip(&wanted).filter(|(_, is)| **is);
-            let marks: Vec<_> = chosen.map(|(row, _)| choice.mark(row)).collect();
-            write_marks(&marks, &mut out)?;
+        if let Some(columns) = &to.marks {
+            let chosen = (first..).zip(&wanted).filter(|(_, is)| **is).map(|(row, _)| row);
+            write_marks(columns, choice, &chosen.collect::<Vec<_>>(), &mut out)?;
         }
         out.close()?;
         Ok(count as u64)
@@ -305,34 +304,75 @@ fn copy_values<T: DataType>(
 }
 
 /// A schema with the columns of a mark after its own.
-fn with_marks(schema: &Type, [cluster, kept, of]: &[String; 3]) -> Result<TypePtr> {
-    let text = |name: &str| {
-        let builder = Type::primitive_type_builder(name, Physical::BYTE_ARRAY);
-        builder.with_logical_type(Some(LogicalType::String)).with_repetition(Repetition::OPTIONAL).build()
+fn with_marks(schema: &Type, columns: &MarkColumns) -> Result<TypePtr> {
+    let marks = match columns {
+        MarkColumns::Clusters([cluster, kept, of]) => {
+            let text = |name: &str| {
+                let text = Type::primitive_type_builder(name, Physical::BYTE_ARRAY);
+                text.with_logical_type(Some(LogicalType::String))
+                    .with_repetition(Repetition::OPTIONAL)
+                    .build()
+            };
+            let flag = Type::primitive_type_builder(kept, Physical::BOOLEAN);
+            vec![text(cluster)?, flag.with_repetition(Repetition::REQUIRED).build()?, text(of)?]
+        }
+        MarkColumns::Parts(name) => {
+            let byte = Type::primitive_type_builder("element", Physical::INT64);
+            let part = list("element", byte.with_repetition(Repetition::REQUIRED).build()?)?;
+            vec![list(name, part)?]
+        }
     };
-    let flag = Type::primitive_type_builder(kept, Physical::BOOLEAN).with_repetition(Repetition::REQUIRED);
-    let marks = [text(cluster)?, flag.build()?, text(of)?].map(Arc::new);
-    let fields = schema.get_fields().iter().cloned().chain(marks).collect();
+    let fields = schema.get_fields().iter().cloned().chain(marks.into_iter().map(Arc::new)).collect();
     Ok(Arc::new(Type::group_type_builder(schema.name()).with_fields(fields).build()?))
 }
 
-/// Writes the columns of the marks.
+/// The type of lists of these elements, neither of which is ever missing.
+fn list(name: &str, element: Type) -> Result<Type> {
+    let group = |name| Type::group_type_builder(name);
+    let elements = group("list").with_repetition(Repetition::REPEATED).with_fields(vec![Arc::new(element)]);
+    let list = group(name).with_repetition(Repetition::REQUIRED).with_logical_type(Some(LogicalType::List));
+    list.with_fields(vec![Arc::new(elements.build()?)]).build()
+}
+
+/// Writes the columns of the marks of rows.
 fn write_marks<W: Write + Send>(
-    marks: &[RowMark<'_>],
+    columns: &MarkColumns,
+    choice: &dyn RecordChoice,
+    rows: &[u64],
     out: &mut SerializedRowGroupWriter<'_, W>,
 ) -> Result<()> {
-    let missing = || wrong("a column is missing");
-    for place in 0..3 {
-        let mut to = out.next_column()?.ok_or_else(missing)?;
-        if place == 1 {
-            let kept: Vec<bool> = marks.iter().map(|mark| mark.is_kept).collect();
-            to.typed::<BoolType>().write_batch(&kept, None, None)?;
-        } else {
-            let texts = marks.iter().map(|mark| if place == 0 { mark.cluster } else { mark.of });
-            let present: Vec<i16> = texts.clone().map(|text| i16::from(text.is_some())).collect();
-            let values: Vec<_> =
-                texts.flatten().map(|text| ByteArray::from(text.as_bytes().to_vec())).collect();
-            to.typed::<ByteArrayType>().write_batch(&values, Some(&present), None)?;
+    for place in 0..columns.names().len() {
+        let mut to = out.next_column()?.ok_or_else(|| wrong("a column is missing"))?;
+        match (columns, place) {
+            (MarkColumns::Parts(_), _) => {
+                let (mut bytes, mut defs, mut reps) = (Vec::new(), Vec::new(), Vec::new());
+                for row in rows {
+                    let before = defs.len();
+                    for part in choice.repeated(*row) {
+                        bytes.extend([part.start, part.end].map(u64::cast_signed));
+                        defs.extend([2, 2]);
+                        reps.extend([1, 2]);
+                    }
+                    if defs.len() == before {
+                        defs.push(0);
+                        reps.push(0);
+                    }
+                    reps[before] = 0;
+                }
+                to.typed::<Int64Type>().write_batch(&bytes, Some(&defs), Some(&reps))?;
+            }
+            (MarkColumns::Clusters(_), 1) => {
+                let kept: Vec<bool> = rows.iter().map(|row| choice.mark(*row).is_kept).collect();
+                to.typed::<BoolType>().write_batch(&kept, None, None)?;
+            }
+            (MarkColumns::Clusters(_), _) => {
+                let marks = rows.iter().map(|row| choice.mark(*row));
+                let texts = marks.map(|mark| if place == 0 { mark.cluster } else { mark.of });
+                let present: Vec<i16> = texts.clone().map(|text| i16::from(text.is_some())).collect();
+                let values: Vec<ByteArray> =
+                    texts.flatten().map(|text| text.as_bytes().to_vec().into()).collect();
+                to.typed::<ByteArrayType>().write_batch(&values, Some(&present), None)?;
+            }
         }
         to.close()?;
     }

@@ -4,6 +4,7 @@ use parquet::data_type::{DoubleType, FixedLenByteArray, FixedLenByteArrayType, I
 use parquet::file::metadata::KeyValue;
 use parquet::schema::parser::parse_message_type;
 
+use super::super::super::raw::RowMark;
 use super::super::super::storage::InMemory;
 use super::super::tests::{bytes, put};
 use super::*;
@@ -135,11 +136,11 @@ fn open(file: Vec<u8>) -> ParquetCopy {
     ParquetCopy::open(Arc::new(InMemory::new(file.into()))).unwrap()
 }
 
-fn copied(file: &[u8], choice: &dyn RecordChoice, marks: Option<&[String; 3]>) -> Vec<u8> {
+fn copied(file: &[u8], choice: &dyn RecordChoice, marks: Option<&MarkColumns>) -> Vec<u8> {
     copied_from(open(file.to_vec()), choice, marks)
 }
 
-fn copied_from(from: ParquetCopy, choice: &dyn RecordChoice, marks: Option<&[String; 3]>) -> Vec<u8> {
+fn copied_from(from: ParquetCopy, choice: &dyn RecordChoice, marks: Option<&MarkColumns>) -> Vec<u8> {
     let out = SharedBytes::default();
     let mut target = from.target(Box::new(out.clone()), marks).unwrap();
     let mut first = 0;
@@ -218,8 +219,7 @@ fn groups_without_a_chosen_row_are_left_out() {
 #[test]
 fn marks_are_the_last_columns() {
     let file = written(&rows(13), 5);
-    let marks = ["m_cluster", "m_kept", "m_of"].map(str::to_owned);
-    let copy = copied(&file, &Thirds, Some(&marks));
+    let copy = copied(&file, &Thirds, Some(&MarkColumns::new("m", false)));
     let rows = printed(copy.clone());
     assert!(rows[0].ends_with("m_cluster: null, m_kept: true, m_of: null}"), "{}", rows[0]);
     assert!(rows[3].ends_with("m_cluster: \"c\", m_kept: true, m_of: null}"), "{}", rows[3]);
@@ -227,6 +227,9 @@ fn marks_are_the_last_columns() {
     let own = open(copy);
     let own = own.about.file_metadata().key_value_metadata().unwrap();
     assert_eq!(own.iter().map(|entry| &*entry.key).collect::<Vec<_>>(), ["own"]);
+    let rows = printed(copied(&file, &Thirds, Some(&MarkColumns::new("m", true))));
+    let marks: Vec<_> = rows.iter().map(|row| row.split_once("m: ").unwrap().1).collect();
+    assert_eq!(marks, ["[]}", "[[0, 2], [5, 6]]}", "[[0, 42]]}", "[]}", "[[0, 2], [5, 6]]}"]);
 }
 
 #[test]
