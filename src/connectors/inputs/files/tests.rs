@@ -52,6 +52,9 @@ impl ReadRun {
     }
 }
 
+/// Texts alone.
+static NO_FIELDS: TextColumns = TextColumns { further: Vec::new(), given: None };
+
 /// Takes and decodes what has been pushed.
 fn drain(queue: &Queue, bad: &BadRecords) -> ReadRun {
     let mut run =
@@ -112,7 +115,7 @@ fn reading<'r>(
         bad,
         longest,
         places,
-        fields: &[],
+        columns: &NO_FIELDS,
         row: Arc::default(),
         progress,
         waits: Arc::default(),
