@@ -9,14 +9,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::formats::{RecordChoice, RowMark};
-use crate::mark::Mark;
-use crate::sinks::{DocumentList, LiveDocuments, Sink};
+use crate::sinks::{DocumentList, EndList, LiveDocuments};
 use dupflow_core::cluster::{Clusters, KeepRule};
+use dupflow_core::doc::DocChange;
 use dupflow_core::doc::fields::FieldRules;
-use dupflow_core::doc::{DocChange, Letter};
 use dupflow_core::hash::{self, mix};
 use dupflow_core::pair::Delta;
-use dupflow_core::time::Progress;
 
 /// The selected records, by their numbers over all inputs: a bit for each record.
 #[derive(Clone, Debug, Default)]
@@ -65,9 +63,12 @@ impl Selection {
     /// A hash of what is written of each record.
     pub(super) fn hash(&self) -> u64 {
         let chosen = self.chosen.iter().fold(0, |all, word| mix(all ^ word));
-        self.marks.iter().fold(chosen, |all, (record, ClusterMark { cluster, of })| {
+        let marked = self.marks.iter().fold(chosen, |all, (record, ClusterMark { cluster, of })| {
             let of = of.as_deref().map_or(0, |of| hash::bytes(1, of.as_bytes()));
             mix(mix(all ^ record) ^ hash::bytes(0, cluster.as_bytes())) ^ of
+        });
+        self.repeated.iter().fold(marked, |all, (record, parts)| {
+            parts.iter().fold(mix(all ^ record), |all, part| mix(mix(all ^ part.start) ^ part.end))
         })
     }
 }
@@ -150,30 +151,18 @@ impl SelectionSink {
     }
 }
 
-impl Sink for SelectionSink {
-    fn wants_documents(&self) -> bool {
-        true
-    }
+impl EndList for SelectionSink {
+    const OF_DOCUMENTS: bool = true;
 
-    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
+    fn change(&mut self, changes: &[DocChange]) {
         self.documents.change(changes);
-        Ok(())
     }
 
-    fn restored(&mut self, deltas: &[Delta]) {
+    fn follow(&mut self, deltas: &[Delta]) {
         self.documents.follow(deltas);
     }
 
-    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        self.documents.follow(deltas);
-        Ok(())
-    }
-
-    fn commit(&mut self, _: &Mark) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
+    fn write(&mut self) -> io::Result<()> {
         let selection = self.select();
         *self.slot.lock() = Some(selection);
         Ok(())
@@ -204,15 +193,15 @@ mod tests {
             now: Some(Facts { ts: None, bytes: 1, position: Position { partition: 0, offset } }),
             ..DocChange::end(id(name))
         };
-        sink.documents(&[change("a", 70), change("b", 3), change("c", 64), change("d", 5)], false).unwrap();
+        sink.change(&[change("a", 70), change("b", 3), change("c", 64), change("d", 5)]);
         let gone = DocChange { now: None, ..change("e", 9) };
-        sink.documents(&[change("d", 0), gone], false).unwrap();
+        sink.change(&[change("d", 0), gone]);
         let delta = |a, b| {
             let pair = Pair::new(id(a), id(b)).unwrap();
             Delta::by_block(DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() }, 1)
         };
-        sink.epoch(&Progress::default(), &[delta("a", "b"), delta("b", "c")], &[]).unwrap();
-        sink.finish().unwrap();
+        sink.follow(&[delta("a", "b"), delta("b", "c")]);
+        sink.write().unwrap();
         slot.lock().take().unwrap()
     }
 

@@ -20,13 +20,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 
-use super::contract::Sink;
+use super::contract::EndList;
 use super::keep_list::DocumentList;
 use super::rows::{OutputRow, RowWriter};
-use crate::mark::Mark;
-use dupflow_core::doc::{DocChange, DocId, Letter};
+use dupflow_core::doc::{DocChange, DocId};
 use dupflow_core::pair::{Delta, DocPair, Similarity};
-use dupflow_core::time::Progress;
 
 /// Keeps the documents and the pairs that the changes accumulate to, and writes the list at the end.
 pub struct ContainedList<R> {
@@ -134,12 +132,10 @@ fn staying(containers: &[Vec<(usize, f64)>]) -> Vec<bool> {
     stays.into_iter().map(|stays| stays == Some(true)).collect()
 }
 
-impl<R: RowWriter> Sink for ContainedList<R> {
-    fn wants_documents(&self) -> bool {
-        true
-    }
+impl<R: RowWriter> EndList for ContainedList<R> {
+    const OF_DOCUMENTS: bool = true;
 
-    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
+    fn change(&mut self, changes: &[DocChange]) {
         for DocChange { id, now, .. } in changes {
             if now.is_some() {
                 self.alive.insert(id.clone())
@@ -147,10 +143,9 @@ impl<R: RowWriter> Sink for ContainedList<R> {
                 self.alive.remove(id)
             };
         }
-        Ok(())
     }
 
-    fn restored(&mut self, deltas: &[Delta]) {
+    fn follow(&mut self, deltas: &[Delta]) {
         for Delta { pair, diff, .. } in deltas {
             if *diff > 0 {
                 self.pairs.insert(pair.clone())
@@ -160,16 +155,7 @@ impl<R: RowWriter> Sink for ContainedList<R> {
         }
     }
 
-    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        self.restored(deltas);
-        Ok(())
-    }
-
-    fn commit(&mut self, _: &Mark) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
+    fn write(&mut self) -> io::Result<()> {
         let removed = removed(&self.pairs, self.least);
         let (all, count) = (self.alive.len(), removed.len());
         tracing::info!(kept = all - count, removed = count, rule = "contained", "listed");
