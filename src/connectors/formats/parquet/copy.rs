@@ -3,10 +3,10 @@
 //! Each row group gives one row group with its chosen rows, or none if it has no such row. Columns are copied
 //! one after another, some rows at a time, with their levels: nesting, nulls and types are those of the file.
 //! Each is compressed as in the first row group, has a dictionary if it had one there, and gets statistics.
-//! The metadata of the file is copied. Page sizes, encodings and bloom filters are the writer's. Repeated parts
-//! of texts are cut out where this is asked for.
+//! The metadata of the file is copied. Page sizes, encodings and bloom filters are the writer's. Repeated
+//! parts of texts are cut out where this is asked for.
 //!
-//! With a mark the schema has three more columns, and the metadata loses `ARROW:schema`, which would list
+//! With a mark the schema has the columns of the mark too, and the metadata loses `ARROW:schema`, which would list
 //! others.
 
 use std::io::{self, Write};
@@ -201,8 +201,8 @@ impl ParquetCopy {
         macro_rules! copy {
             ($($kind:ident => $to:ident),*) => {
                 match (reader, to.untyped()) {
-                    (ColumnReader::ByteArrayColumnReader(reader), ColumnWriter::ByteArrayColumnWriter(to)) => {
-                        copy_values(reader, to, levels, wanted, &step, |row, text| cut(cuts, row, text))?;
+                    (ColumnReader::ByteArrayColumnReader(from), ColumnWriter::ByteArrayColumnWriter(to)) => {
+                        copy_values(from, to, levels, wanted, &step, |row, text| cut(cuts, row, text))?;
                     }
                     $((ColumnReader::$kind(reader), ColumnWriter::$to(to)) => {
                         copy_values(reader, to, levels, wanted, &step, |_, value| Ok(value))?;
@@ -328,10 +328,10 @@ fn with_marks(schema: &Type, columns: &MarkColumns) -> Result<TypePtr> {
 
 /// The type of lists of these elements, neither of which is ever missing.
 fn list(name: &str, element: Type) -> Result<Type> {
-    let group = |name| Type::group_type_builder(name);
-    let elements = group("list").with_repetition(Repetition::REPEATED).with_fields(vec![Arc::new(element)]);
-    let list = group(name).with_repetition(Repetition::REQUIRED).with_logical_type(Some(LogicalType::List));
-    list.with_fields(vec![Arc::new(elements.build()?)]).build()
+    let elements = Type::group_type_builder("list").with_repetition(Repetition::REPEATED);
+    let elements = elements.with_fields(vec![Arc::new(element)]).build()?;
+    let list = Type::group_type_builder(name).with_repetition(Repetition::REQUIRED);
+    list.with_logical_type(Some(LogicalType::List)).with_fields(vec![Arc::new(elements)]).build()
 }
 
 /// Writes the columns of the marks of rows.

@@ -239,7 +239,7 @@ fn elements_of_lists_are_lines() {
 #[test]
 fn lists_are_given_features() {
     let given = Given::Features { weighted: true };
-    let wanted = |given| WantedColumns { given: Some(given), ..columns("f", "id", &[]) };
+    let wanted = |of| WantedColumns { given: Some(of), ..columns("f", "id", &[]) };
     let list = |element: &str| {
         format!("message m {{ optional group f (LIST) {{ repeated group list {{ {element}; }} }} }}")
     };
@@ -258,10 +258,10 @@ fn lists_are_given_features() {
             reps.extend([0; 600]);
             put::<Int64Type>(group, &[[7, -1, 5].as_slice(), &[9; 600]].concat(), Some(&defs), Some(&reps));
         });
-    let found = read(&numbers, &wanted(given));
+    let of_numbers = read(&numbers, &wanted(given));
     let expected = ["[7,18446744073709551615]", "[null,5]", "[]"].into_iter().chain(["[9]"; 600]);
-    assert_eq!(texts(&found), expected.collect::<Vec<_>>());
-    assert_eq!(found.damages.len(), 1, "null is no text");
+    assert_eq!(texts(&of_numbers), expected.collect::<Vec<_>>());
+    assert_eq!(of_numbers.damages.len(), 1, "null is no text");
     let strings = file(&list("required binary element (UTF8)"), Compression::SNAPPY, 1, |_, group| {
         let values =
             [&b"a\"\n"[..], "\u{e44}".as_bytes(), b"\xff"].map(|value| ByteArray::from(value.to_vec()));
@@ -286,11 +286,11 @@ fn lists_are_given_features() {
     let floats = file(&list("optional double element"), Compression::SNAPPY, 1, |_, group| {
         put::<DoubleType>(group, &[1.0, f64::NAN], Some(&[3, 3]), Some(&[0, 0]));
     });
-    let found = texts(&read(&floats, &wanted(given)));
-    assert!(found == ["[1.0]", "[null]"] && found.iter().all(|text| !given.reads(text)), "{found:?}");
+    let bad = texts(&read(&floats, &wanted(given)));
+    assert!(bad == ["[1.0]", "[null]"] && bad.iter().all(|text| !given.reads(text)), "{bad:?}");
     let nested = "message m { repeated group f { repeated int64 x; } }";
     let nested = file(nested, Compression::SNAPPY, 1, |_, group| {
-        put::<Int64Type>(group, &[1], Some(&[2]), Some(&[0]))
+        put::<Int64Type>(group, &[1], Some(&[2]), Some(&[0]));
     });
     let deep = WantedColumns { text: "f.x".to_owned(), ..wanted(given) };
     let damage = open(&nested, &deep).err().unwrap();

@@ -1,7 +1,7 @@
 //! Which records of a file are copied, and the columns that mark them.
 //!
-//! A mark named NAME is three columns after those of the record, or one if the repeated parts of documents are
-//! marked:
+//! A mark named NAME is three columns after those of the record, or one column of the repeated parts of its
+//! text:
 //!
 //! | column | JSON | CSV | Parquet |
 //! |---|---|---|---|
