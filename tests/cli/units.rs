@@ -198,7 +198,7 @@ fn marks_are_the_bytes_that_would_be_cut() {
         json!([]),
         json!([[0, of_chinese + 2]]),
     ];
-    let marked = |spans: &Value| format!(",\"dup\":{spans}");
+    let marked = |mark: &Value| format!(",\"dup\":{mark}");
     let expected: String = texts.iter().zip(&spans).map(|(text, spans)| line(text, &marked(spans))).collect();
     let documents = REMOVE.replace("remove", "documents");
     for cut in ["--epoch events:1 --workers 3", "--memory 64MiB"] {
