@@ -133,6 +133,63 @@ fn fingerprints_within_the_distance_are_pairs() {
     assert!(compared.out.contains("0.9375"), "{compared:?}");
 }
 
+/// The pairs that the deltas of a run accumulate to, each as "a b similarity".
+#[cfg(feature = "sqlite")]
+fn accumulated(deltas: &str) -> Vec<String> {
+    let mut pairs = std::collections::BTreeMap::new();
+    for delta in lines(deltas) {
+        let pair = format!("{} {} {}", delta["a"], delta["b"], delta["similarity"]).replace('"', "");
+        *pairs.entry(pair).or_insert(0) += delta["diff"].as_i64().expect("a diff");
+    }
+    assert!(pairs.values().all(|sum| (0..=1).contains(sum)), "{pairs:?}");
+    pairs.into_iter().filter(|(_, sum)| *sum == 1).map(|(pair, _)| pair).collect()
+}
+
+/// Features as JSON in a column of texts, through updates, deletes and restarts.
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_table_of_a_database_has_features() {
+    let place = Place::new();
+    let deployment = format!(
+        "workers = 2\n[source]\nkind = \"sqlite\"\npath = {:?}\ntable = \"baskets\"\nid = \"basket\"\n\
+         text = \"items\"\norder = \"version\"\ndeleted = \"gone\"\nfollow = false\n\
+         [sink]\npath = \"out.jsonl\"\nemit = \"deltas\"\n",
+        place.path("in.db")
+    );
+    place.file("run.toml", deployment.clone() + "[state]\npath = \"state\"\n");
+    let table = rusqlite::Connection::open(place.path("in.db")).expect("the database opens");
+    let make = "CREATE TABLE baskets (basket TEXT PRIMARY KEY, items TEXT, version INTEGER, gone INTEGER)";
+    table.execute_batch(make).expect("a table");
+    let put = |version: i64, id: &str, items: Option<serde_json::Value>| {
+        let (gone, items) = (items.is_none(), items.map(|items| items.to_string()));
+        let sql = "INSERT OR REPLACE INTO baskets VALUES (?1, ?2, ?3, ?4)";
+        table.execute(sql, (id, items, version, gone)).expect("a row");
+    };
+    let run = |expected: &[&str]| {
+        let typed = format!("run -c run.toml -p exact {GIVEN}");
+        let ended = place.run(&typed);
+        assert_eq!(ended.code, 0, "{ended:?}");
+        assert_eq!(accumulated(&place.read("out.jsonl")), expected);
+        let fresh = Place::new();
+        fresh.file("run.toml", &deployment);
+        assert_eq!(fresh.run(&typed).code, 0);
+        assert_eq!(accumulated(&fresh.read("out.jsonl")), expected, "a fresh run");
+        ended.err
+    };
+    put(1, "a", Some(json!(["bread", 7, "milk", "tea"])));
+    put(2, "b", Some(json!(["bread", "7", "milk"])));
+    put(3, "c", Some(json!(["BREAD", "MILK"])));
+    run(&["a b 0.75"]);
+    put(4, "c", Some(json!([7, "bread", "milk"])));
+    put(5, "d", Some(json!([-1])));
+    let with_bad = run(&["a b 0.75", "a c 0.75", "b c 1.0"]);
+    assert!(with_bad.contains("bad_features"), "{with_bad}");
+    put(6, "a", None);
+    run(&["b c 1.0"]);
+    put(7, "b", Some(json!(["tea", "bread"])));
+    run(&[]);
+}
+
 #[test]
 fn settings_that_do_not_apply_are_refused() {
     let place = Place::new();

@@ -172,6 +172,58 @@ fn documents_are_written_without_repeated_units() {
     assert_eq!(place.read("clean.csv"), table(&(paragraph(3) + "\n \n")));
 }
 
+/// The marks of scripts of several bytes, of a text that is repeated as a whole and of an empty one.
+#[test]
+fn marks_are_the_bytes_that_would_be_cut() {
+    let place = Place::new();
+    let (thai, chinese) = (
+        "ข้อความนี้ปรากฏซ้ำในหลายหน้าของเว็บไซต์เดียวกันเสมอจนผู้อ่านจำได้ทั้งหมด",
+        "本页面的所有内容均受版权保护未经许可不得转载或复制。𠮷",
+    );
+    let texts = [
+        ("a", format!("{thai}\r\n \r\nE\u{301}\n\n{chinese}")),
+        ("b", format!("é\n\n{chinese}\n\n\n{}\n\n{thai}\n", paragraph(1))),
+        ("c", String::new()),
+        ("d", format!("{chinese}\r\n")),
+    ];
+    let line = |(id, text): &(&str, String), mark: &str| {
+        format!("{{\"id\":\"{id}\",\"text\":{}{mark}}}\n", json!(text))
+    };
+    place.file("feed.jsonl", texts.iter().map(|text| line(text, "")).collect::<String>());
+    let (of_thai, of_chinese) = (thai.len(), chinese.len());
+    let last = texts[1].1.len();
+    let spans = [
+        json!([]),
+        json!([[4, 4 + of_chinese + 3], [last - of_thai - 1, last]]),
+        json!([]),
+        json!([[0, of_chinese + 2]]),
+    ];
+    let marked = |mark: &Value| format!(",\"dup\":{mark}");
+    let expected: String = texts.iter().zip(&spans).map(|(text, spans)| line(text, &marked(spans))).collect();
+    let documents = REMOVE.replace("remove", "documents");
+    for cut in ["--epoch events:1 --workers 3", "--memory 64MiB"] {
+        place.replay(&format!("{documents} --mark dup {cut} feed.jsonl -o marked.jsonl"));
+        assert_eq!(place.read("marked.jsonl"), expected, "{cut}");
+    }
+    place.replay(&format!("{documents} feed.jsonl -o clean.jsonl"));
+    let clean = [&texts[0].1, &format!("é\n\n{}\n\n", paragraph(1)), "", ""];
+    let clean = texts.iter().zip(clean).map(|((id, _), text)| line(&(id, text.to_owned()), ""));
+    assert_eq!(place.read("clean.jsonl"), clean.collect::<String>());
+
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let rows = |mark: &dyn Fn(usize) -> String| -> String {
+        let row = |(n, (id, text)): (usize, &(&str, String))| format!("{id},{}{}\n", quoted(text), mark(n));
+        texts.iter().enumerate().map(row).collect()
+    };
+    place.file("feed.csv", "id,text\n".to_owned() + &rows(&|_| String::new()));
+    place.replay(&format!("{documents} --mark dup feed.csv -o marked.csv"));
+    let cells = rows(&|n| match spans[n].to_string() {
+        none if none == "[]" => format!(",{none}"),
+        some => format!(",{}", quoted(&some)),
+    });
+    assert_eq!(place.read("marked.csv"), "id,text,dup\n".to_owned() + &cells);
+}
+
 #[test]
 fn what_compares_documents_is_refused() {
     let place = Place::new();
@@ -182,8 +234,16 @@ fn what_compares_documents_is_refused() {
         ("replay --emit keep", "take --emit remove"),
         ("replay", "take --emit remove"),
         ("replay --emit removed-documents -o kept.jsonl", "take --emit remove or documents"),
-        ("replay --emit documents --mark dup -o kept.jsonl", "--mark: does not go with"),
-        ("replay --emit documents --format warc -o kept.warc", "is warc, of which no parts are cut"),
+        ("replay --emit removed-documents --mark dup -o kept.jsonl", "--mark: writes the records of all"),
+        ("replay --emit documents --mark dup --format warc -o kept.warc", "whose records have no columns"),
+        (
+            "replay --emit documents --resume work -o out/part.jsonl --shard-size 9kB",
+            "--resume: does not go with",
+        ),
+        (
+            "replay --emit documents --format warc -o kept.warc",
+            "is a web archive, whose records state the length",
+        ),
         (
             "replay --emit remove --against feed.jsonl",
             "--against: does not go with text.split = \"paragraph\"",
@@ -203,6 +263,9 @@ fn what_compares_documents_is_refused() {
         assert_eq!(run.code, 2, "{typed}: {}", run.err);
         assert!(run.err.contains(expected), "{typed}: {}", run.err);
     }
+    place.file("run.toml", "source.inputs = [\"feed.jsonl\"]\nsink.path = \"out\"\n");
+    let live = place.run(&format!("run -c run.toml {set}"));
+    assert!(live.code == 2 && live.err.contains("units are found by"), "{live:?}");
     let unset = place.run("replay --set text.split_least=9 feed.jsonl").err;
     assert!(unset.contains("has no effect with text.split = \"document\""), "{unset}");
 }

@@ -22,6 +22,7 @@ mod clusters;
 mod commands;
 mod decisions;
 mod faults;
+mod features;
 mod measure;
 mod moving;
 mod operation;
@@ -86,6 +87,7 @@ fn main() -> ExitCode {
             clusters::TESTS,
             commands::TESTS,
             decisions::TESTS,
+            features::TESTS,
             operation::TESTS,
             faults::TESTS,
             changed::TESTS,

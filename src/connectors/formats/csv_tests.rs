@@ -11,6 +11,7 @@ fn columns(fields: &[&str]) -> WantedColumns {
         ts,
         op,
         fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+        given: None,
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) use parquet::{ParquetCopy, ParquetTarget};
 #[cfg(feature = "parquet")]
 pub(crate) use raw::taken;
 pub(crate) use raw::{
-    RawReader, RecordChoice, RowMark, TextPlace, mark_columns, marked_csv_header, push_csv_mark,
+    MarkColumns, RawReader, RecordChoice, RowMark, TextPlace, marked_csv_header, push_csv_mark,
     push_json_mark, raw_csv, raw_lines, raw_warc,
 };
 pub(crate) use rows::{Damage, FileRow, NextRow, RowReader, RowText, WantedColumns, found, panicked};

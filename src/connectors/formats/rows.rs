@@ -3,6 +3,7 @@
 use super::bad_record::{BadRecord, RecordPlace};
 use super::layout::InputLayout;
 use dupflow_core::doc::DocId;
+use dupflow_core::text::Given;
 use dupflow_core::time::UnixTime;
 
 /// The wanted columns, as dotted paths: `meta.title` is `title` in the object `meta`.
@@ -18,6 +19,8 @@ pub(crate) struct WantedColumns {
     pub(crate) op: String,
     /// Further fields, in this order.
     pub(crate) fields: Vec<String>,
+    /// What the text is, unless it is a text.
+    pub(crate) given: Option<Given>,
 }
 
 /// One record.

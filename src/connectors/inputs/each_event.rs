@@ -55,7 +55,8 @@ pub fn for_each_event_until(
     bad: &BadRecords,
     mut each: impl FnMut(Position, DocEvent<'_>) -> ControlFlow<()>,
 ) -> Result<(), SourceError> {
-    let files = Box::new(Files::new(inputs, EpochRule::All, own.with_columns(columns.to_vec())));
+    let read = TextColumns { further: own.with_columns(columns.to_vec()), given: columns.given };
+    let files = Box::new(Files::new(inputs, EpochRule::All, read));
     let queue = Queue::new(1, 1, ROOM, EpochLimits::default());
     let clock = SystemClock::start();
     let reading = std::thread::current();

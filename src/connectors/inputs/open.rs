@@ -24,6 +24,7 @@ use crate::formats::{
 };
 use crate::intake::FileDocument;
 use dupflow_core::doc::DocId;
+use dupflow_core::text::TextColumns;
 
 /// Bytes that suffice to detect a format: the length of `WARC/`. It is small, so that a pipe is never waited
 /// on for more than one line.
@@ -50,8 +51,8 @@ type OpenStored<'o> = dyn Fn(Arc<InputProgress>) -> io::Result<Arc<dyn formats::
 
 /// What is needed to open an input, and where reading is reported.
 pub(crate) struct Opening<'o> {
-    /// Names of further fields that are read with texts.
-    pub(crate) fields: &'o [String],
+    /// The columns of the text, and further ones that are read with it.
+    pub(crate) columns: &'o TextColumns,
     /// Counts the bytes read.
     pub(crate) progress: &'o Arc<InputProgress>,
     /// Set while the next read of the input may block.
@@ -130,7 +131,7 @@ impl Opening<'_> {
         let (compression, beginning) = read_beginning(&mut stored)?;
         let name = input.name();
         let format = format.unwrap_or_else(|| detect_format(&beginning, &name));
-        let columns = columns(&input.layout, self.fields);
+        let columns = columns(&input.layout, self.columns);
         let compressed = compression != Compression::None;
         // A compressed file that is damaged at its first byte also decompresses to nothing; it is not empty.
         if !(compressed && beginning.is_empty())
@@ -207,7 +208,7 @@ pub(crate) fn refused(input: &Input) -> Option<String> {
     let bytes = file.metadata().ok()?.len();
     let mut stored = Metered::new(file, Arc::default(), Arc::default());
     let (compression, beginning) = read_beginning(&mut stored).ok()?;
-    let columns = columns(&input.layout, &[]);
+    let columns = columns(&input.layout, &TextColumns::default());
     let format = input.layout.format.unwrap_or_else(|| detect_format(&beginning, &input.name()));
     let is_packed = compression != Compression::None;
     // A compressed file that is damaged at its first byte also decompresses to nothing; it is not empty.
@@ -247,13 +248,14 @@ fn has_escapes(beginning: &[u8], delimiter: u8) -> bool {
     beginning.windows(3).any(|three| three.starts_with(b"\\\"") && goes_on(three[2]))
 }
 
-pub(super) fn columns(layout: &InputLayout, fields: &[String]) -> WantedColumns {
+pub(super) fn columns(layout: &InputLayout, columns: &TextColumns) -> WantedColumns {
     WantedColumns {
         id: (layout.ids != IdRule::File).then(|| layout.id.clone()),
         text: layout.text.clone(),
         ts: layout.ts.clone(),
         op: "op".to_owned(),
-        fields: fields.to_vec(),
+        fields: columns.to_vec(),
+        given: columns.given,
     }
 }
 

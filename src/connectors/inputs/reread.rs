@@ -12,6 +12,7 @@ use crate::formats::{
 };
 #[cfg(feature = "parquet")]
 use crate::formats::{InMemory, OnDisk, ParquetCopy, RandomAccess};
+use dupflow_core::text::TextColumns;
 
 /// An input that has been opened again.
 pub(crate) struct Reopened {
@@ -57,7 +58,7 @@ fn open(input: &Input, stored: impl Read + Send + 'static) -> io::Result<Reopene
     let (compression, beginning) = read_beginning(&mut stored)?;
     let format = input.layout.format.unwrap_or_else(|| detect_format(&beginning, &input.name()));
     let dialect = dialect(&input.layout, format);
-    let columns = columns(&input.layout, &[]);
+    let columns = columns(&input.layout, &TextColumns::default());
     let records = match format {
         FileFormat::Jsonl => RawRecords::Bytes(raw_lines(compression.decode(stored)?)),
         FileFormat::Csv | FileFormat::Tsv => {

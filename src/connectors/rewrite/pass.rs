@@ -15,7 +15,7 @@ use crate::failpoint;
 #[cfg(feature = "parquet")]
 use crate::formats::ParquetCopy;
 use crate::formats::{
-    Compression, FileFormat, RawReader, RecordChoice, TextPlace, mark_columns, marked_csv_header,
+    Compression, FileFormat, MarkColumns, RawReader, RecordChoice, TextPlace, marked_csv_header,
     push_csv_mark, push_json_mark,
 };
 use crate::inputs::{FileStamp, Input, RawRecords, ReadInput, RecordIndex, Reopened, reopen};
@@ -85,6 +85,7 @@ impl DocumentsCopy {
         let all_read = places.inputs().ok_or_else(not_ended)?;
         let selection = slot.lock().take().ok_or_else(not_ended)?;
         let folder = matches!(settings.target, CopyTarget::Folder(_)).then(|| CommonFolder::among(&inputs));
+        let cuts = settings.cuts();
         // One file is written anew.
         let resume = settings.resume.filter(|_| settings.target.folder().is_some());
         let progress =
@@ -92,7 +93,8 @@ impl DocumentsCopy {
         let progress = progress.unwrap_or_default();
         files.count = progress.files;
         let mut pass = CopyPass {
-            columns: settings.mark.as_deref().map(mark_columns),
+            columns: settings.mark.as_deref().map(|name| MarkColumns::new(name, settings.of_units)),
+            cuts,
             selection: &selection,
             folder: folder.transpose()?,
             shard_bytes: match settings.target {
@@ -144,7 +146,9 @@ impl DocumentsCopy {
 struct CopyPass<'s> {
     selection: &'s Selection,
     /// The columns of the mark.
-    columns: Option<[String; 3]>,
+    columns: Option<MarkColumns>,
+    /// Whether repeated parts are cut out of texts.
+    cuts: bool,
     /// If the target is a folder: that of the inputs.
     folder: Option<CommonFolder>,
     /// Bytes of records after which a file ends.
@@ -190,6 +194,7 @@ impl CopyPass<'_> {
                 let mut header = raw.header().to_vec();
                 let delimiter = dialect.delimiter;
                 let text = match format {
+                    _ if !self.cuts => None,
                     FileFormat::Jsonl => Some(TextPlace::member(&text)),
                     _ if header.is_empty() => None,
                     _ => Some(TextPlace::cell(&header, dialect, &text)?),
@@ -202,7 +207,10 @@ impl CopyPass<'_> {
                 self.records(read, &form, delimiter, &mut *raw)?;
             }
             #[cfg(feature = "parquet")]
-            RawRecords::Rows(rows) => self.rows(read, compression, rows)?,
+            RawRecords::Rows(rows) => {
+                let rows = if self.cuts { rows.with_cuts(&text)? } else { rows };
+                self.rows(read, compression, rows)?;
+            }
         }
         check(read)
     }
@@ -222,22 +230,22 @@ impl CopyPass<'_> {
                 return Err(changed());
             }
             if number >= self.progress.next && self.selection.is_chosen(number) {
-                let cuts = self.selection.cuts.get(&number);
+                let repeated = self.selection.repeated(number);
                 let bytes = match &self.columns {
-                    None if let Some((ranges, text)) = cuts.zip(form.text.as_ref()) => {
+                    None if let Some(text) = form.text.as_ref().filter(|_| !repeated.is_empty()) => {
                         marked.clear();
                         marked.extend_from_slice(record);
-                        text.cut(&mut marked, ranges)?;
+                        text.cut(&mut marked, repeated)?;
                         &marked
                     }
                     None => record,
                     Some(columns) => {
                         marked.clear();
                         marked.extend_from_slice(record);
-                        let mark = self.selection.mark(number);
+                        let of = (self.selection as &dyn RecordChoice, number);
                         match form.format {
-                            FileFormat::Jsonl => push_json_mark(&mut marked, columns, mark)?,
-                            _ => push_csv_mark(&mut marked, delimiter, mark)?,
+                            FileFormat::Jsonl => push_json_mark(&mut marked, columns, of)?,
+                            _ => push_csv_mark(&mut marked, delimiter, columns, of)?,
                         }
                         &marked
                     }
@@ -373,7 +381,8 @@ impl CopyPass<'_> {
                 }
             };
         }
-        if let Some(column) = self.columns.iter().flatten().find(|column| rows.has(column)) {
+        let mut names = self.columns.iter().flat_map(MarkColumns::names);
+        if let Some(column) = names.find(|column| rows.has(column)) {
             return Err(crate::formats::taken(column));
         }
         let (out, _) = self.create(read, compression)?;
@@ -389,7 +398,7 @@ struct FileForm {
     format: FileFormat,
     compression: Compression,
     header: Vec<u8>,
-    /// Where texts are; `None` if they are not looked up.
+    /// Where texts are, if parts of them are cut out.
     text: Option<TextPlace>,
     of: Arc<str>,
 }

@@ -22,7 +22,7 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
     let mut first: Option<(String, FileFormat, Vec<u8>)> = None;
     for file in &files {
         let name = file.name();
-        let Reopened { format, records, .. } = match reopen(file) {
+        let Reopened { format, text, records, .. } = match reopen(file) {
             Ok(opened) => opened,
             Err(error) => {
                 problems.push(format!("\"{name}\": {error}"));
@@ -32,17 +32,21 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
         if settings.mark.is_some() && format == FileFormat::Warc {
             problems.push(format!("--mark: \"{name}\" is a web archive, whose records have no columns"));
         }
-        if settings.cuts && matches!(format, FileFormat::Warc | FileFormat::Parquet) {
-            let format = format.name();
+        if settings.cuts() && format == FileFormat::Warc {
             problems.push(format!(
-                "text.split: \"{name}\" is {format}, of which no parts are cut: take --emit remove, or JSON \
-                 Lines or CSV"
+                "text.split: \"{name}\" is a web archive, whose records state the length and the digest of \
+                 their texts: take --emit remove"
             ));
         }
-        let header = match &records {
+        let header = match records {
             RawRecords::Bytes(raw) => raw.header().to_vec(),
             #[cfg(feature = "parquet")]
-            RawRecords::Rows(_) => Vec::new(),
+            RawRecords::Rows(rows) => {
+                if let Some(error) = settings.cuts().then(|| rows.with_cuts(&text).err()).flatten() {
+                    problems.push(format!("text.split: \"{name}\": {error}"));
+                }
+                Vec::new()
+            }
         };
         let packed = |path: &Path| super::target::compression(path) != crate::formats::Compression::None;
         if let (FileFormat::Parquet, CopyTarget::File(path) | CopyTarget::Shards(path, _)) =

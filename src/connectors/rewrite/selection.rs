@@ -9,13 +9,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::formats::{RecordChoice, RowMark};
-use crate::mark::Mark;
-use crate::sinks::{DocumentList, LiveDocuments, RemovalRule, Sink};
+use crate::sinks::{DocumentList, EndList, LiveDocuments, RemovalRule};
+use dupflow_core::doc::DocChange;
 use dupflow_core::doc::fields::FieldRules;
-use dupflow_core::doc::{DocChange, Letter};
 use dupflow_core::hash::{self, mix};
 use dupflow_core::pair::Delta;
-use dupflow_core::time::Progress;
 
 /// The selected records, by their numbers over all inputs: a bit for each record.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +25,8 @@ pub struct Selection {
     pub(crate) alive: u64,
     /// The marks of documents in clusters, if records are marked.
     marks: BTreeMap<u64, ClusterMark>,
-    /// Ascending ranges of bytes that are cut out of the texts of records.
-    pub(super) cuts: BTreeMap<u64, Vec<Range<u64>>>,
+    /// Ascending ranges of bytes that are repeated in the texts of records.
+    pub(super) repeated: BTreeMap<u64, Vec<Range<u64>>>,
 }
 
 /// The mark of a document in a cluster.
@@ -64,9 +62,12 @@ impl Selection {
     /// A hash of what is written of each record.
     pub(super) fn hash(&self) -> u64 {
         let chosen = self.chosen.iter().fold(0, |all, word| mix(all ^ word));
-        self.marks.iter().fold(chosen, |all, (record, ClusterMark { cluster, of })| {
+        let marked = self.marks.iter().fold(chosen, |all, (record, ClusterMark { cluster, of })| {
             let of = of.as_deref().map_or(0, |of| hash::bytes(1, of.as_bytes()));
             mix(mix(all ^ record) ^ hash::bytes(0, cluster.as_bytes())) ^ of
+        });
+        self.repeated.iter().fold(marked, |all, (record, parts)| {
+            parts.iter().fold(mix(all ^ record), |all, part| mix(mix(all ^ part.start) ^ part.end))
         })
     }
 }
@@ -81,6 +82,10 @@ impl RecordChoice for Selection {
         let mark = self.marks.get(&record);
         let of = mark.and_then(|mark| mark.of.as_deref());
         RowMark { cluster: mark.map(|mark| &*mark.cluster), is_kept: of.is_none(), of }
+    }
+
+    fn repeated(&self, record: u64) -> &[Range<u64>] {
+        self.repeated.get(&record).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -139,30 +144,18 @@ impl SelectionSink {
     }
 }
 
-impl Sink for SelectionSink {
-    fn wants_documents(&self) -> bool {
-        true
-    }
+impl EndList for SelectionSink {
+    const OF_DOCUMENTS: bool = true;
 
-    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
+    fn change(&mut self, changes: &[DocChange]) {
         self.documents.change(changes);
-        Ok(())
     }
 
-    fn restored(&mut self, deltas: &[Delta]) {
+    fn follow(&mut self, deltas: &[Delta]) {
         self.documents.follow(deltas);
     }
 
-    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        self.documents.follow(deltas);
-        Ok(())
-    }
-
-    fn commit(&mut self, _: &Mark) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
+    fn write(&mut self) -> io::Result<()> {
         let selection = self.select()?;
         *self.slot.lock() = Some(selection);
         Ok(())
@@ -193,15 +186,15 @@ mod tests {
             now: Some(Facts { ts: None, bytes: 1, position: Position { partition: 0, offset } }),
             ..DocChange::end(id(name))
         };
-        sink.documents(&[change("a", 70), change("b", 3), change("c", 64), change("d", 5)], false).unwrap();
+        sink.change(&[change("a", 70), change("b", 3), change("c", 64), change("d", 5)]);
         let gone = DocChange { now: None, ..change("e", 9) };
-        sink.documents(&[change("d", 0), gone], false).unwrap();
+        sink.change(&[change("d", 0), gone]);
         let delta = |a, b| {
             let pair = Pair::new(id(a), id(b)).unwrap();
             Delta::by_block(DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() }, 1)
         };
-        sink.epoch(&Progress::default(), &[delta("a", "b"), delta("b", "c")], &[]).unwrap();
-        sink.finish().unwrap();
+        sink.follow(&[delta("a", "b"), delta("b", "c")]);
+        sink.write().unwrap();
         slot.lock().take().unwrap()
     }
 

@@ -16,10 +16,17 @@ pub struct CopySettings {
     pub resume: Option<CopyResume>,
     /// The name of a mark: the records of all documents are copied, with its columns.
     pub mark: Option<String>,
-    /// Whether repeated units are cut out of the texts of records.
-    pub cuts: bool,
+    /// Whether repeated units are what is found: they are cut out of the texts, or marked.
+    pub of_units: bool,
     /// Where they are written.
     pub target: CopyTarget,
+}
+
+impl CopySettings {
+    /// Whether repeated units are cut out of the texts of records.
+    pub(super) fn cuts(&self) -> bool {
+        self.of_units && self.mark.is_none()
+    }
 }
 
 /// Where copied records are written.

@@ -31,7 +31,8 @@ impl Place {
         [0, 2].into_iter().for_each(|record| selection.choose(record));
         let slot = SelectionSlot::default();
         *slot.lock() = Some(selection);
-        let settings = CopySettings { resume: None, mark: None, cuts: false, target: target(folder.path()) };
+        let settings =
+            CopySettings { resume: None, mark: None, of_units: false, target: target(folder.path()) };
         let copy = DocumentsCopy::new(settings, vec![input], places, slot, "run").unwrap();
         Self { folder, copy }
     }
@@ -113,7 +114,7 @@ fn a_copy_goes_on_behind_its_last_complete_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let settings = CopySettings {
-        cuts: false,
+        of_units: false,
         resume: Some(CopyResume { file: path("copied.json"), name: "all".to_owned() }),
         mark: None,
         target: CopyTarget::Shards(path("out/part.jsonl"), std::num::NonZeroU64::MIN),

@@ -5,13 +5,11 @@ use std::fmt;
 use std::io;
 
 use super::selection::{Selection, SelectionSlot};
-use crate::mark::Mark;
-use crate::sinks::{RepeatedUnits, Sink};
+use crate::sinks::{EndList, RepeatedUnits};
 use dupflow_core::cluster::{Clusters, KeepRule};
+use dupflow_core::doc::DocChange;
 use dupflow_core::doc::fields::FieldRules;
-use dupflow_core::doc::{DocChange, Letter};
 use dupflow_core::pair::Delta;
-use dupflow_core::time::Progress;
 
 /// Holds the units and the pairs that the changes accumulate to, and leaves the cuts at the end.
 pub struct UnitCutSink {
@@ -27,31 +25,23 @@ impl UnitCutSink {
     }
 }
 
-impl Sink for UnitCutSink {
-    fn wants_documents(&self) -> bool {
-        true
-    }
+impl EndList for UnitCutSink {
+    const OF_DOCUMENTS: bool = true;
 
-    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
+    fn change(&mut self, changes: &[DocChange]) {
         self.units.change(changes);
-        Ok(())
     }
 
-    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+    fn follow(&mut self, deltas: &[Delta]) {
         self.units.follow(deltas);
-        Ok(())
     }
 
-    fn commit(&mut self, _: &Mark) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
+    fn write(&mut self) -> io::Result<()> {
         let records = self.units.records().clone();
         let mut selection = Selection::of_all(records.values().copied());
         let Ok(()) = self.units.removed::<Infallible>(|unit| {
             if let Some(record) = records.get(unit.document) {
-                selection.cuts.entry(*record).or_default().push(unit.from..unit.to);
+                selection.repeated.entry(*record).or_default().push(unit.from..unit.to);
             }
             Ok(())
         });

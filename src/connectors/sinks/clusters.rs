@@ -20,7 +20,7 @@ use std::io::{self, BufRead};
 use std::sync::Arc;
 
 use super::cluster_changes::{ClusterChanges, count};
-use super::contract::Sink;
+use super::contract::{EndList, Sink};
 use super::destination::Destination;
 use super::rows::cluster_json::{ReportChange, ReportSums};
 use super::rows::{JsonLines, OutputRow, RowWriter};
@@ -129,8 +129,8 @@ impl<R: RowWriter> ClusterLines<R> {
     }
 }
 
-impl<R: RowWriter> Sink for ClusterLines<R> {
-    fn restored(&mut self, deltas: &[Delta]) {
+impl<R: RowWriter> EndList for ClusterLines<R> {
+    fn follow(&mut self, deltas: &[Delta]) {
         let changes = self.clusters.advance(deltas);
         count(&changes, &self.metrics);
         for (report, diff) in changes {
@@ -139,16 +139,7 @@ impl<R: RowWriter> Sink for ClusterLines<R> {
         }
     }
 
-    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        self.restored(deltas);
-        Ok(())
-    }
-
-    fn commit(&mut self, _: &Mark) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
+    fn write(&mut self) -> io::Result<()> {
         let mut reports = self.alive.iter().peekable();
         while let Some(report) = reports.next() {
             let ClusterReport::Member { cluster, document } = report else {

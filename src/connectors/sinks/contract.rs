@@ -156,3 +156,50 @@ pub trait Sink {
     /// Any error of the destination.
     fn finish(&mut self) -> io::Result<()>;
 }
+
+/// A list that is written at the end: what the changes of documents and of pairs accumulate to. As a [`Sink`]
+/// it keeps no marks, and nothing of it is durable before.
+pub trait EndList {
+    /// Whether [`Self::change`] is to be called.
+    const OF_DOCUMENTS: bool = false;
+
+    /// Takes the changes of documents of an epoch.
+    fn change(&mut self, _changes: &[DocChange]) {}
+
+    /// Takes the changes of pairs of an epoch.
+    fn follow(&mut self, deltas: &[Delta]);
+
+    /// Writes the list.
+    ///
+    /// # Errors
+    /// Any error of the destination.
+    fn write(&mut self) -> io::Result<()>;
+}
+
+impl<L: EndList> Sink for L {
+    fn wants_documents(&self) -> bool {
+        L::OF_DOCUMENTS
+    }
+
+    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
+        self.change(changes);
+        Ok(())
+    }
+
+    fn restored(&mut self, deltas: &[Delta]) {
+        self.follow(deltas);
+    }
+
+    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        self.follow(deltas);
+        Ok(())
+    }
+
+    fn commit(&mut self, _: &Mark) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.write()
+    }
+}

@@ -16,15 +16,13 @@ use std::fmt;
 use std::io;
 
 use super::contained;
-use super::contract::Sink;
+use super::contract::EndList;
 use super::destination::Destination;
 use super::rows::{JsonLines, OutputRow, RowWriter};
-use crate::mark::Mark;
 use dupflow_core::cluster::{Clusters, KeepFacts, KeepRule};
 use dupflow_core::doc::fields::FieldRules;
-use dupflow_core::doc::{DocChange, DocId, Letter};
+use dupflow_core::doc::{DocChange, DocId};
 use dupflow_core::pair::{Delta, DocPair};
-use dupflow_core::time::Progress;
 
 /// Selects one of the two lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,30 +197,18 @@ impl<R: RowWriter> KeepList<R> {
     }
 }
 
-impl<R: RowWriter> Sink for KeepList<R> {
-    fn wants_documents(&self) -> bool {
-        true
-    }
+impl<R: RowWriter> EndList for KeepList<R> {
+    const OF_DOCUMENTS: bool = true;
 
-    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
+    fn change(&mut self, changes: &[DocChange]) {
         self.documents.change(changes);
-        Ok(())
     }
 
-    fn restored(&mut self, deltas: &[Delta]) {
+    fn follow(&mut self, deltas: &[Delta]) {
         self.documents.follow(deltas);
     }
 
-    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        self.documents.follow(deltas);
-        Ok(())
-    }
-
-    fn commit(&mut self, _: &Mark) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
+    fn write(&mut self) -> io::Result<()> {
         let removed = self.documents.removed()?;
         match self.listed {
             DocumentList::Kept => {

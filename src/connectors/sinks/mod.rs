@@ -19,7 +19,7 @@ pub mod side;
 mod units;
 
 pub use clusters::{ClusterDeltaLines, ClusterLines};
-pub use contract::Sink;
+pub use contract::{EndList, Sink};
 pub use decisions::{Decision, DecisionLines, DecisionMode, Repetition};
 pub use deferred::{DeferredWriter, Publication};
 pub use destination::Destination;

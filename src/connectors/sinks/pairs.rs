@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, BufRead};
 
-use super::contract::Sink;
+use super::contract::{EndList, Sink};
 use super::destination::Destination;
 use super::rows::pair_json::{PairStyle, StandardError, apply};
 use super::rows::{JsonLines, OutputRow, RowWriter};
@@ -125,24 +125,15 @@ impl<R: RowWriter> PairLines<R> {
     }
 }
 
-impl<R: RowWriter> Sink for PairLines<R> {
-    fn restored(&mut self, deltas: &[Delta]) {
+impl<R: RowWriter> EndList for PairLines<R> {
+    fn follow(&mut self, deltas: &[Delta]) {
         for Delta { pair, diff, .. } in deltas {
             let changed = if *diff > 0 { self.alive.insert(pair.clone()) } else { self.alive.remove(pair) };
             debug_assert!(changed, "every pair accumulates to 0 or 1");
         }
     }
 
-    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        self.restored(deltas);
-        Ok(())
-    }
-
-    fn commit(&mut self, _: &Mark) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
+    fn write(&mut self) -> io::Result<()> {
         for pair in &self.alive {
             let (style, evidence) = (self.style, self.evidence.as_ref());
             self.out.row(&OutputRow::Pair { pair, style, evidence })?;

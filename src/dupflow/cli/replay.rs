@@ -194,11 +194,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         ("--views", args.views.is_some()),
     ];
     args.reference.apply(plan.as_mut(), args.emit, &others, &mut problems);
-    let not_of_units = [
-        ("--against", !args.reference.against.is_empty()),
-        ("--resume", args.resume.resume.is_some()),
-        ("--mark", args.documents.mark.is_some()),
-    ];
+    let not_of_units =
+        [("--against", !args.reference.against.is_empty()), ("--resume", args.resume.resume.is_some())];
     units::note_conflicts(
         plan.as_ref(),
         args.emit,
@@ -254,8 +251,13 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     ReferenceArgs::check_sides(sides.1, sides.0, &mut problems);
     let are_several = args.processes.are_several();
     if !is_published {
-        let cuts = plan.as_ref().is_some_and(|plan| plan.scheme.units.is_some());
-        args.documents.note_conflicts((args.emit, &args.output), sides, (are_several, cuts), &mut problems);
+        let of_units = plan.as_ref().is_some_and(|plan| plan.scheme.units.is_some());
+        args.documents.note_conflicts(
+            (args.emit, &args.output),
+            sides,
+            (are_several, of_units),
+            &mut problems,
+        );
     }
     if args.output_format.is_some() && args.emit.copied().is_some() {
         problems.note("--output-format: records are written in the format of their input");

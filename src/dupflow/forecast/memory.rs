@@ -38,6 +38,12 @@ const DOCUMENT_BYTES: f64 = 56.0;
 const AGE_BYTES: f64 = 8.0;
 /// A slot: the same in the order of keys, and its key.
 const SLOT_KEY_BYTES: f64 = 32.0;
+/// A unit of a document: hash of its content, occurrence, half the id of its sketch.
+const UNIT_BYTES: f64 = 24.0;
+/// A unit in the list of the output: its id, facts and place, 104 bytes in nodes that are two thirds full.
+const LISTED_UNIT_BYTES: f64 = 156.0;
+/// The name of a unit besides that of its document: 24 characters, and the header of a shared text.
+const UNIT_NAME_BYTES: f64 = 48.0;
 /// Mean capacity of vectors that grow, relative to their length.
 const SLACK: f64 = 1.25;
 /// Assumed number of distinct shingles of a text, if they are stored: a page of about 500 words.
@@ -148,6 +154,9 @@ pub(super) fn per_document(plan: &Plan) -> Vec<MemoryPart> {
         ("postings", postings(plan) as f64 * POSTING_BYTES),
         ("document by id", DOCUMENT_BYTES + INDEX_BYTES),
         ("fields", if plan.scheme.pairs.is_empty() { 0.0 } else { FIELDS_BYTES }),
+        ("unit by place", if plan.scheme.units.is_some() { UNIT_BYTES } else { 0.0 }),
+        ("name of a unit", if plan.scheme.units.is_some() { UNIT_NAME_BYTES } else { 0.0 }),
+        ("listed unit", if plan.scheme.units.is_some() { LISTED_UNIT_BYTES } else { 0.0 }),
         ("order of age", if plan.retention.max_age.is_some() { AGE_BYTES } else { 0.0 }),
         ("slots", if plan.retention.max_documents.is_some() { SLOT_KEY_BYTES } else { 0.0 }),
     ];
@@ -162,6 +171,9 @@ pub(super) fn per_document(plan: &Plan) -> Vec<MemoryPart> {
 mod tests {
     use super::*;
     use dupflow_core::block::BlockKey;
+    use dupflow_core::cluster::KeepFacts;
+    use dupflow_core::doc::DocId;
+    use dupflow_core::doc::units::UnitFacts;
     use dupflow_core::hash::mix;
     use dupflow_core::memory::PackedTables;
 
@@ -172,6 +184,21 @@ mod tests {
             (0..entries).for_each(|n| tables.insert(table, mix(n.into()) >> (64 - BITS), n << flags));
         }
         tables.bytes() as f64 / f64::from(2 * entries)
+    }
+
+    /// Nodes of 11 entries that are two thirds full.
+    #[test]
+    fn a_listed_unit_is_an_entry_of_a_tree() {
+        let entry = size_of::<(DocId, (KeepFacts, UnitFacts))>();
+        assert!((entry as f64 * 1.5 - LISTED_UNIT_BYTES).abs() < 1.0, "{entry} bytes");
+        let plan = Plan::load("minhash", &["text.split=line".to_owned()]).unwrap();
+        let parts = per_document(&plan);
+        let beside = |what: &str| parts.iter().any(|part| part.what == what);
+        assert!(["unit by place", "name of a unit", "listed unit"].into_iter().all(beside));
+        let whole = Plan::load("minhash", &[]).unwrap();
+        let bytes = |of: &Plan| beside_files(of, per_document(of).iter().map(|part| part.bytes).sum());
+        let more = bytes(&plan) - bytes(&whole);
+        assert!((more - UNIT_BYTES - UNIT_NAME_BYTES - LISTED_UNIT_BYTES).abs() < 1e-6, "in no file: {more}");
     }
 
     #[test]

@@ -132,6 +132,9 @@ pub(super) struct MemoryReport {
     pub(super) bytes_per_deleted_id: f64,
     /// What takes memory besides, and is not part of these numbers.
     pub(super) not_counted: &'static [&'static str],
+    /// Whether documents are cut, so that each of these is a unit.
+    #[serde(skip)]
+    pub(super) of_units: bool,
 }
 
 impl PlanReport {
@@ -173,6 +176,7 @@ impl PlanReport {
                 total_bytes: bytes_per_document * documents as f64,
                 bytes_per_deleted_id: memory::per_deleted_id(plan),
                 not_counted: &memory::NOT_COUNTED,
+                of_units: plan.scheme.units.is_some(),
             },
             spill: None,
         }

@@ -197,6 +197,12 @@ impl PlanReport {
         if self.filter.exact || self.filter.values {
             writeln!(f, "  (features: for texts of {ASSUMED_FEATURES} distinct shingles)")?;
         }
+        if memory.of_units {
+            writeln!(
+                f,
+                "  (each is a unit: text.split cuts documents, and the name of a unit has their id)"
+            )?;
+        }
         let not_counted = memory.not_counted.join(", ");
         writeln!(f, "  (not counted, since a pipeline does not say how many there are: {not_counted})")
     }

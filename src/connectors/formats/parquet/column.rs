@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parquet::basic::{ConvertedType, LogicalType, TimeUnit};
+use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit};
 use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::data_type::{AsBytes, ByteArray, FixedLenByteArray, Int96};
 use parquet::errors::Result;
@@ -16,6 +16,7 @@ use super::super::rows::{found, no_time};
 use super::bytes::{Chunks, STEP};
 use super::pages::{HeldBytes, Pages, StepSignal};
 use crate::instant;
+use dupflow_core::text::Given;
 
 /// Names of the schema levels between a list and its elements, which a path may omit.
 const BETWEEN: &[&str] = &["list", "element", "item", "bag", "array", "array_element"];
@@ -46,6 +47,8 @@ pub(super) struct LeafColumn {
     kind: NumberKind,
     max_def: i16,
     is_list: bool,
+    /// If missing elements count: the definition level of an element, missing or not.
+    element_def: Option<i16>,
     values: LeafValues,
     /// The first level of each row, and the number of levels at the end: row `n` has the levels
     /// `rows[n]..rows[n + 1]`.
@@ -109,6 +112,7 @@ impl LeafColumn {
             kind: NumberKind::from_descriptor(&about),
             max_def: about.max_def_level(),
             is_list: about.max_rep_level() > 0,
+            element_def: None,
             values,
             rows: Vec::new(),
             places: Vec::new(),
@@ -117,6 +121,19 @@ impl LeafColumn {
             at: 0,
             step,
         })
+    }
+
+    /// The same for a list whose missing elements count, and which may be empty.
+    pub(super) fn with_elements(self, schema: &SchemaDescriptor, leaf: usize) -> Self {
+        let (mut node, mut level, mut element_def) = (schema.root_schema(), 0, None);
+        for part in schema.column(leaf).path().parts() {
+            let Some(below) = node.get_fields().iter().find(|field| field.name() == part) else { break };
+            node = below;
+            let repetition = node.get_basic_info().repetition();
+            level += i16::from(repetition != Repetition::REQUIRED);
+            element_def = if repetition == Repetition::REPEATED { Some(level) } else { element_def };
+        }
+        Self { element_def, ..self }
     }
 
     /// Moves to the next row, where `left` rows are left; false if there is none.
@@ -184,8 +201,14 @@ impl LeafColumn {
                 .flatten()
                 .map_or(LeafValue::Null, |place| self.cell(place));
         }
-        let cells: Vec<_> = self.places[from..to].iter().flatten().map(|place| self.cell(*place)).collect();
-        if cells.is_empty() { LeafValue::Null } else { LeafValue::List(cells) }
+        let def = |level: usize| self.defs.get(level).copied().unwrap_or(0);
+        let counts = |level: &usize| {
+            self.places[*level].is_some() || self.element_def.is_some_and(|least| def(*level) >= least)
+        };
+        let cell = |level: usize| self.places[level].map_or(LeafValue::Null, |place| self.cell(place));
+        let cells: Vec<_> = (from..to).filter(counts).map(cell).collect();
+        let is_empty = self.element_def.is_some_and(|least| def(from) + 1 == least);
+        if cells.is_empty() && !is_empty { LeafValue::Null } else { LeafValue::List(cells) }
     }
 
     fn cell(&self, place: usize) -> LeafValue<'_> {
@@ -253,6 +276,12 @@ fn decimal(number: i128, scale: u32) -> String {
     let part = part.trim_end_matches('0');
     let point = if part.is_empty() { "" } else { "." };
     format!("{sign}{whole}{point}{part}")
+}
+
+/// Bytes as hexadecimal digits, the highest bit first.
+fn hex(bytes: &[u8]) -> Vec<u8> {
+    let digit = |half: u8| b"0123456789abcdef"[usize::from(half)];
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 impl NumberKind {
@@ -338,16 +367,55 @@ impl LeafValue<'_> {
     /// The value as an id: like [`Self::bytes`], but fixed-length bytes that are not UTF-8 in hexadecimal.
     pub(super) fn id(&self) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
         match self {
-            Self::Fixed(bytes) if std::str::from_utf8(bytes).is_err() => {
-                let mut digits = String::with_capacity(2 * bytes.len());
-                for byte in *bytes {
-                    // Writing to a string cannot fail.
-                    let _ = write!(digits, "{byte:02x}");
-                }
-                Ok(Some(digits.into_bytes()))
-            }
+            Self::Fixed(bytes) if std::str::from_utf8(bytes).is_err() => Ok(Some(hex(bytes))),
             other => other.bytes(),
         }
+    }
+
+    /// The value as [given](Given) features, in the form of a text: a list, and a number, as a JSON list;
+    /// fixed-length bytes with the bits of a fingerprint as hexadecimal digits; other values as
+    /// [`Self::bytes`] has them. `None` for null.
+    pub(super) fn given(&self, given: Given) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
+        let alone = std::slice::from_ref(self);
+        let elements = match self {
+            Self::Fixed(bytes) if given == Given::Fingerprint(8 * bytes.len()) => {
+                return Ok(Some(hex(bytes)));
+            }
+            Self::Null | Self::Bytes(_) | Self::Fixed(_) => return self.bytes(),
+            Self::List(elements) => elements,
+            _ => alone,
+        };
+        let mut list = vec![b'['];
+        for (place, element) in elements.iter().enumerate() {
+            if place > 0 {
+                list.push(b',');
+            }
+            list.extend(element.feature()?.to_string().into_bytes());
+            // As in a text.
+            if list.len() > MAX_RECORD_BYTES {
+                return Err((BadRecord::TooLong, "a list".to_owned()));
+            }
+        }
+        list.push(b']');
+        Ok(Some(list))
+    }
+
+    /// A feature as JSON; what is neither a whole number nor a text is a value that no feature has.
+    fn feature(&self) -> std::result::Result<serde_json::Value, (BadRecord, String)> {
+        Ok(match self {
+            Self::Null | Self::List(_) => serde_json::Value::Null,
+            Self::Bool(value) => (*value).into(),
+            Self::Signed(value) => (*value).into(),
+            Self::Unsigned(value) => (*value).into(),
+            Self::Float(value) | Self::Seconds(value) => (*value).into(),
+            Self::Decimal(number, 0) if let Ok(number) = u64::try_from(*number) => number.into(),
+            Self::Decimal(number, scale) => decimal(*number, *scale).parse::<f64>().ok().into(),
+            Self::Uuid(_) | Self::Bytes(_) | Self::Fixed(_) => {
+                let text = String::from_utf8(self.id()?.unwrap_or_default());
+                let not_text = |_| (BadRecord::BadFeatures, "a feature is no text".to_owned());
+                text.map_err(not_text)?.into()
+            }
+        })
     }
 
     /// The value as JSON, a number or a string; `None` for null.

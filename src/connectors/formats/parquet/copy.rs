@@ -3,28 +3,31 @@
 //! Each row group gives one row group with its chosen rows, or none if it has no such row. Columns are copied
 //! one after another, some rows at a time, with their levels: nesting, nulls and types are those of the file.
 //! Each is compressed as in the first row group, has a dictionary if it had one there, and gets statistics.
-//! The metadata of the file is copied. Page sizes, encodings and bloom filters are the writer's.
+//! The metadata of the file is copied. Page sizes, encodings and bloom filters are the writer's. Repeated
+//! parts of texts are cut out where this is asked for.
 //!
-//! With a mark the schema has three more columns, and the metadata loses `ARROW:schema`, which would list
+//! With a mark the schema has the columns of the mark too, and the metadata loses `ARROW:schema`, which would list
 //! others.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 
-use super::super::raw::{RecordChoice, RowMark};
+use super::super::raw::{MarkColumns, RecordChoice, cut_text};
 use super::super::storage::RandomAccess;
 use super::bytes::{Chunks, STEP};
+use super::column;
 use super::footer;
 use super::group::caught;
 use super::pages::{HeldBytes, Pages, StepSignal};
@@ -37,12 +40,14 @@ const ARROW_SCHEMA: &str = "ARROW:schema";
 pub(crate) struct ParquetCopy {
     file: Arc<Chunks>,
     about: ParquetMetaData,
+    /// The leaf of the texts whose repeated parts are cut out.
+    cut: Option<usize>,
 }
 
 /// A file that rows are copied into.
 pub(crate) struct ParquetTarget {
     writer: SerializedFileWriter<Box<dyn Write + Send>>,
-    is_marked: bool,
+    marks: Option<MarkColumns>,
 }
 
 impl ParquetCopy {
@@ -53,7 +58,23 @@ impl ParquetCopy {
     pub(crate) fn open(file: Arc<dyn RandomAccess>) -> io::Result<Self> {
         let file = Arc::new(Chunks(file));
         let about = caught(|| footer::read(&file)).map_err(io::Error::other)?;
-        Ok(Self { file, about })
+        Ok(Self { file, about, cut: None })
+    }
+
+    /// The same, and the repeated parts of the texts at this path are cut out.
+    ///
+    /// # Errors
+    /// If there is no such column, or it has no texts that can be cut.
+    pub(crate) fn with_cuts(self, path: &str) -> io::Result<Self> {
+        let schema = self.about.file_metadata().schema_descr();
+        let leaf = column::find(schema, path);
+        let refused = match leaf.map(|leaf| schema.column(leaf)) {
+            None => "is missing",
+            Some(about) if about.max_rep_level() > 0 => "holds lists of texts",
+            Some(about) if about.physical_type() != Physical::BYTE_ARRAY => "holds no texts of any length",
+            Some(_) => return Ok(Self { cut: leaf, ..self }),
+        };
+        Err(io::Error::other(format!("the column {path:?} {refused}, of which no parts are cut")))
     }
 
     /// Number of rows, according to the footer.
@@ -93,14 +114,14 @@ impl ParquetCopy {
     pub(crate) fn target(
         &self,
         out: Box<dyn Write + Send>,
-        marks: Option<&[String; 3]>,
+        marks: Option<&MarkColumns>,
     ) -> io::Result<ParquetTarget> {
         let schema = match marks {
             None => self.schema(),
             Some(columns) => with_marks(&self.schema(), columns).map_err(io::Error::other)?,
         };
         let writer = SerializedFileWriter::new(out, schema, Arc::new(self.properties(marks.is_some())));
-        Ok(ParquetTarget { writer: writer.map_err(io::Error::other)?, is_marked: marks.is_some() })
+        Ok(ParquetTarget { writer: writer.map_err(io::Error::other)?, marks: marks.cloned() })
     }
 
     fn properties(&self, is_marked: bool) -> WriterProperties {
@@ -149,13 +170,14 @@ impl ParquetCopy {
             return Ok(0);
         }
         let mut out = to.writer.next_row_group()?;
-        for column in group.columns() {
-            self.copy_column(column, &wanted, &mut out)?;
+        for (leaf, column) in group.columns().iter().enumerate() {
+            let cuts = |row: usize| choice.repeated(first + row as u64);
+            let cuts: Option<Cuts<'_>> = if self.cut == Some(leaf) { Some(&cuts) } else { None };
+            self.copy_column(column, &wanted, cuts, &mut out)?;
         }
-        if to.is_marked {
-            let chosen = (first..).zip(&wanted).filter(|(_, is)| **is);
-            let marks: Vec<_> = chosen.map(|(row, _)| choice.mark(row)).collect();
-            write_marks(&marks, &mut out)?;
+        if let Some(columns) = &to.marks {
+            let chosen = (first..).zip(&wanted).filter(|(_, is)| **is).map(|(row, _)| row);
+            write_marks(columns, choice, &chosen.collect::<Vec<_>>(), &mut out)?;
         }
         out.close()?;
         Ok(count as u64)
@@ -165,6 +187,7 @@ impl ParquetCopy {
         &self,
         column: &ColumnChunkMetaData,
         wanted: &[bool],
+        cuts: Option<Cuts<'_>>,
         out: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<()> {
         let step = Arc::new(StepSignal::default());
@@ -178,8 +201,11 @@ impl ParquetCopy {
         macro_rules! copy {
             ($($kind:ident => $to:ident),*) => {
                 match (reader, to.untyped()) {
+                    (ColumnReader::ByteArrayColumnReader(from), ColumnWriter::ByteArrayColumnWriter(to)) => {
+                        copy_values(from, to, levels, wanted, &step, |row, text| cut(cuts, row, text))?;
+                    }
                     $((ColumnReader::$kind(reader), ColumnWriter::$to(to)) => {
-                        copy_values(reader, to, levels, wanted, &step)?;
+                        copy_values(reader, to, levels, wanted, &step, |_, value| Ok(value))?;
                     })*
                     _ => return Err(wrong("a column has another type than its schema")),
                 }
@@ -192,7 +218,6 @@ impl ParquetCopy {
             Int96ColumnReader => Int96ColumnWriter,
             FloatColumnReader => FloatColumnWriter,
             DoubleColumnReader => DoubleColumnWriter,
-            ByteArrayColumnReader => ByteArrayColumnWriter,
             FixedLenByteArrayColumnReader => FixedLenByteArrayColumnWriter
         );
         to.close()
@@ -221,13 +246,25 @@ struct ColumnLevels {
     is_list: bool,
 }
 
-/// Copies the wanted rows of a column.
+/// The ranges that are cut out of the text of a row, by its number in the row group.
+type Cuts<'c> = &'c dyn Fn(usize) -> &'c [Range<u64>];
+
+/// A text without what is cut out of its row.
+fn cut(cuts: Option<Cuts<'_>>, row: usize, text: ByteArray) -> Result<ByteArray> {
+    match cuts.map(|cuts| cuts(row)) {
+        None | Some([]) => Ok(text),
+        Some(ranges) => Ok(cut_text(text.data(), ranges)?.into()),
+    }
+}
+
+/// Copies the wanted rows of a column; `change` gets each value and its row.
 fn copy_values<T: DataType>(
     mut from: ColumnReaderImpl<T>,
     to: &mut ColumnWriterImpl<'_, T>,
     levels: ColumnLevels,
     wanted: &[bool],
     step: &StepSignal,
+    change: impl Fn(usize, T::T) -> Result<T::T>,
 ) -> Result<()> {
     let (mut defs, mut reps, mut values) = (Vec::new(), Vec::new(), Vec::new());
     let (mut kept_defs, mut kept_reps, mut kept) = (Vec::new(), Vec::new(), Vec::new());
@@ -254,7 +291,7 @@ fn copy_values<T: DataType>(
             let is_there = levels.most == 0 || defs[level] == levels.most;
             let value = if is_there { values.next() } else { None };
             if wanted.get(at) == Some(&true) {
-                kept.extend(value);
+                kept.extend(value.map(|value| change(at, value)).transpose()?);
                 kept_defs.extend(defs.get(level));
                 kept_reps.extend(reps.get(level));
             }
@@ -267,34 +304,75 @@ fn copy_values<T: DataType>(
 }
 
 /// A schema with the columns of a mark after its own.
-fn with_marks(schema: &Type, [cluster, kept, of]: &[String; 3]) -> Result<TypePtr> {
-    let text = |name: &str| {
-        let builder = Type::primitive_type_builder(name, Physical::BYTE_ARRAY);
-        builder.with_logical_type(Some(LogicalType::String)).with_repetition(Repetition::OPTIONAL).build()
+fn with_marks(schema: &Type, columns: &MarkColumns) -> Result<TypePtr> {
+    let marks = match columns {
+        MarkColumns::Clusters([cluster, kept, of]) => {
+            let text = |name: &str| {
+                let text = Type::primitive_type_builder(name, Physical::BYTE_ARRAY);
+                text.with_logical_type(Some(LogicalType::String))
+                    .with_repetition(Repetition::OPTIONAL)
+                    .build()
+            };
+            let flag = Type::primitive_type_builder(kept, Physical::BOOLEAN);
+            vec![text(cluster)?, flag.with_repetition(Repetition::REQUIRED).build()?, text(of)?]
+        }
+        MarkColumns::Parts(name) => {
+            let byte = Type::primitive_type_builder("element", Physical::INT64);
+            let part = list("element", byte.with_repetition(Repetition::REQUIRED).build()?)?;
+            vec![list(name, part)?]
+        }
     };
-    let flag = Type::primitive_type_builder(kept, Physical::BOOLEAN).with_repetition(Repetition::REQUIRED);
-    let marks = [text(cluster)?, flag.build()?, text(of)?].map(Arc::new);
-    let fields = schema.get_fields().iter().cloned().chain(marks).collect();
+    let fields = schema.get_fields().iter().cloned().chain(marks.into_iter().map(Arc::new)).collect();
     Ok(Arc::new(Type::group_type_builder(schema.name()).with_fields(fields).build()?))
 }
 
-/// Writes the columns of the marks.
+/// The type of lists of these elements, neither of which is ever missing.
+fn list(name: &str, element: Type) -> Result<Type> {
+    let elements = Type::group_type_builder("list").with_repetition(Repetition::REPEATED);
+    let elements = elements.with_fields(vec![Arc::new(element)]).build()?;
+    let list = Type::group_type_builder(name).with_repetition(Repetition::REQUIRED);
+    list.with_logical_type(Some(LogicalType::List)).with_fields(vec![Arc::new(elements)]).build()
+}
+
+/// Writes the columns of the marks of rows.
 fn write_marks<W: Write + Send>(
-    marks: &[RowMark<'_>],
+    columns: &MarkColumns,
+    choice: &dyn RecordChoice,
+    rows: &[u64],
     out: &mut SerializedRowGroupWriter<'_, W>,
 ) -> Result<()> {
-    let missing = || wrong("a column is missing");
-    for place in 0..3 {
-        let mut to = out.next_column()?.ok_or_else(missing)?;
-        if place == 1 {
-            let kept: Vec<bool> = marks.iter().map(|mark| mark.is_kept).collect();
-            to.typed::<BoolType>().write_batch(&kept, None, None)?;
-        } else {
-            let texts = marks.iter().map(|mark| if place == 0 { mark.cluster } else { mark.of });
-            let present: Vec<i16> = texts.clone().map(|text| i16::from(text.is_some())).collect();
-            let values: Vec<_> =
-                texts.flatten().map(|text| ByteArray::from(text.as_bytes().to_vec())).collect();
-            to.typed::<ByteArrayType>().write_batch(&values, Some(&present), None)?;
+    for place in 0..columns.names().len() {
+        let mut to = out.next_column()?.ok_or_else(|| wrong("a column is missing"))?;
+        match (columns, place) {
+            (MarkColumns::Parts(_), _) => {
+                let (mut bytes, mut defs, mut reps) = (Vec::new(), Vec::new(), Vec::new());
+                for row in rows {
+                    let before = defs.len();
+                    for part in choice.repeated(*row) {
+                        bytes.extend([part.start, part.end].map(u64::cast_signed));
+                        defs.extend([2, 2]);
+                        reps.extend([1, 2]);
+                    }
+                    if defs.len() == before {
+                        defs.push(0);
+                        reps.push(0);
+                    }
+                    reps[before] = 0;
+                }
+                to.typed::<Int64Type>().write_batch(&bytes, Some(&defs), Some(&reps))?;
+            }
+            (MarkColumns::Clusters(_), 1) => {
+                let kept: Vec<bool> = rows.iter().map(|row| choice.mark(*row).is_kept).collect();
+                to.typed::<BoolType>().write_batch(&kept, None, None)?;
+            }
+            (MarkColumns::Clusters(_), _) => {
+                let marks = rows.iter().map(|row| choice.mark(*row));
+                let texts = marks.map(|mark| if place == 0 { mark.cluster } else { mark.of });
+                let present: Vec<i16> = texts.clone().map(|text| i16::from(text.is_some())).collect();
+                let values: Vec<ByteArray> =
+                    texts.flatten().map(|text| text.as_bytes().to_vec().into()).collect();
+                to.typed::<ByteArrayType>().write_batch(&values, Some(&present), None)?;
+            }
         }
         to.close()?;
     }

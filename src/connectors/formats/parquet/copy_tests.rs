@@ -4,6 +4,7 @@ use parquet::data_type::{DoubleType, FixedLenByteArray, FixedLenByteArrayType, I
 use parquet::file::metadata::KeyValue;
 use parquet::schema::parser::parse_message_type;
 
+use super::super::super::raw::RowMark;
 use super::super::super::storage::InMemory;
 use super::super::tests::{bytes, put};
 use super::*;
@@ -31,6 +32,10 @@ impl RecordChoice for Thirds {
         let of = (record > 9).then_some("日");
         RowMark { cluster: Some("c").filter(|_| record > 3), is_kept: of.is_none(), of }
     }
+
+    fn repeated(&self, record: u64) -> &[Range<u64>] {
+        [&[][..], &[0..2, 5..6], &[0..20, 20..42]][usize::try_from(record / 3 % 3).unwrap()]
+    }
 }
 
 /// No record.
@@ -43,6 +48,10 @@ impl RecordChoice for Nothing {
 
     fn mark(&self, _: u64) -> RowMark<'_> {
         RowMark { cluster: None, is_kept: true, of: None }
+    }
+
+    fn repeated(&self, _: u64) -> &[Range<u64>] {
+        &[]
     }
 }
 
@@ -127,8 +136,12 @@ fn open(file: Vec<u8>) -> ParquetCopy {
     ParquetCopy::open(Arc::new(InMemory::new(file.into()))).unwrap()
 }
 
-fn copied(file: &[u8], choice: &dyn RecordChoice, marks: Option<&[String; 3]>) -> Vec<u8> {
-    let (out, from) = (SharedBytes::default(), open(file.to_vec()));
+fn copied(file: &[u8], choice: &dyn RecordChoice, marks: Option<&MarkColumns>) -> Vec<u8> {
+    copied_from(&open(file.to_vec()), choice, marks)
+}
+
+fn copied_from(from: &ParquetCopy, choice: &dyn RecordChoice, marks: Option<&MarkColumns>) -> Vec<u8> {
+    let out = SharedBytes::default();
     let mut target = from.target(Box::new(out.clone()), marks).unwrap();
     let mut first = 0;
     for group in 0..from.groups() {
@@ -168,6 +181,35 @@ fn chosen_rows_keep_types_nesting_and_nulls() {
 }
 
 #[test]
+fn repeated_parts_of_texts_are_cut_out() {
+    let file = written(&rows(7), 7);
+    let cut = copied_from(&open(file.clone()).with_cuts("page.text").unwrap(), &Thirds, None);
+    // The text of row n is "text n " n times, so that of row 0 is empty.
+    let expected = [String::new(), "xt  text 3 text 3 ".to_owned(), String::new()];
+    let whole = copied(&file, &Thirds, None);
+    let texts = [0, 3, 6].map(|n| format!("text {n} ").repeat(n));
+    let expected: Vec<_> = printed(whole)
+        .into_iter()
+        .zip(texts.iter().zip(&expected))
+        .map(|(row, (from, to))| row.replace(&format!("text: {from:?}"), &format!("text: {to:?}")))
+        .collect();
+    assert_eq!(printed(cut), expected);
+    let wrong = open(file.clone()).with_cuts("id").unwrap();
+    let mut target = wrong.target(Box::new(SharedBytes::default()), None).unwrap();
+    let wrong = wrong.copy(0, 0, &Thirds, &mut target);
+    assert!(wrong.unwrap_err().to_string().contains("it has no such parts"), "\"id3\" has 3 bytes");
+    for (path, said) in [
+        ("text", "is missing"),
+        ("page.tags.name", "holds lists of texts"),
+        ("score", "no texts of any length"),
+        ("code", "no texts of any length"),
+    ] {
+        let error = open(file.clone()).with_cuts(path).err().unwrap().to_string();
+        assert!(error.contains(said), "{path}: {error}");
+    }
+}
+
+#[test]
 fn groups_without_a_chosen_row_are_left_out() {
     let file = written(&rows(10), 1);
     assert_eq!(open(copied(&file, &Thirds, None)).groups(), 4);
@@ -178,8 +220,7 @@ fn groups_without_a_chosen_row_are_left_out() {
 #[test]
 fn marks_are_the_last_columns() {
     let file = written(&rows(13), 5);
-    let marks = ["m_cluster", "m_kept", "m_of"].map(str::to_owned);
-    let copy = copied(&file, &Thirds, Some(&marks));
+    let copy = copied(&file, &Thirds, Some(&MarkColumns::new("m", false)));
     let rows = printed(copy.clone());
     assert!(rows[0].ends_with("m_cluster: null, m_kept: true, m_of: null}"), "{}", rows[0]);
     assert!(rows[3].ends_with("m_cluster: \"c\", m_kept: true, m_of: null}"), "{}", rows[3]);
@@ -187,6 +228,9 @@ fn marks_are_the_last_columns() {
     let own = open(copy);
     let own = own.about.file_metadata().key_value_metadata().unwrap();
     assert_eq!(own.iter().map(|entry| &*entry.key).collect::<Vec<_>>(), ["own"]);
+    let of_parts = printed(copied(&file, &Thirds, Some(&MarkColumns::new("m", true))));
+    let marks: Vec<_> = of_parts.iter().map(|row| row.split_once("m: ").unwrap().1).collect();
+    assert_eq!(marks, ["[]}", "[[0, 2], [5, 6]]}", "[[0, 20], [20, 42]]}", "[]}", "[[0, 2], [5, 6]]}"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES, RecordPlace};
 use super::super::rows::{Damage, FileRow, NextRow, RowReader, RowText, found};
 use super::column::{LeafColumn, LeafValue};
+use dupflow_core::text::Given;
 
 /// The JSON form of a bad row, or of rows that cannot be read. Once the error is corrected, it is a valid
 /// line of a feed.
@@ -46,6 +47,8 @@ impl<'a> KeptRow<'a> {
 pub(crate) struct GroupRows {
     pub(super) id: Option<LeafColumn>,
     pub(super) text: LeafColumn,
+    /// What the text is, unless it is a text.
+    pub(super) given: Option<Given>,
     pub(super) ts: Option<LeafColumn>,
     pub(super) op: Option<LeafColumn>,
     pub(super) fields: Vec<Option<LeafColumn>>,
@@ -100,7 +103,7 @@ impl GroupRows {
             id: text(value_of(self.id.as_ref()).id()),
             op: text(value_of(self.op.as_ref()).bytes()),
             ts: value_of(self.ts.as_ref()).json(),
-            text: text(self.text.value().bytes()),
+            text: text(self.text()),
             ..KeptRow::new(Some(self.row), reason, cause.as_deref())
         };
         Damage { reason, head: head.line(), cause, place: RecordPlace::Record(self.row), ends: false }
@@ -125,6 +128,12 @@ impl GroupRows {
         row.flaw().map_or(Ok(()), Err)
     }
 
+    /// The text of the present row; `None` for null.
+    fn text(&self) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
+        let value = self.text.value();
+        self.given.map_or_else(|| value.bytes(), |given| value.given(given))
+    }
+
     fn values(&self, row: &mut FileRow) -> Result<(), (BadRecord, String)> {
         let within = |bytes: Option<Vec<u8>>| {
             let fits = bytes.as_ref().is_none_or(|bytes| bytes.len() <= MAX_RECORD_BYTES);
@@ -133,7 +142,7 @@ impl GroupRows {
         let bytes = |value: LeafValue<'_>| within(value.bytes()?);
         let op = bytes(value_of(self.op.as_ref()))?.unwrap_or_default();
         row.text = match op.as_slice() {
-            b"" | b"upsert" => bytes(self.text.value())?.map_or(RowText::Missing, RowText::Is),
+            b"" | b"upsert" => within(self.text()?)?.map_or(RowText::Missing, RowText::Is),
             b"delete" => RowText::Deleted,
             other => {
                 return Err((BadRecord::UnknownOp, format!("found {}", found(other))));

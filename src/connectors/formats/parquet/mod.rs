@@ -3,7 +3,7 @@
 //! A file -> its row groups, each read independently, so that several threads can read them and damage is
 //! limited to one group. A column is a leaf of the schema, named by its dotted path. The levels `list` and
 //! `element` between a list and its elements may be omitted in a path. The elements of a list are joined by
-//! line ends.
+//! line ends; as given features they are a JSON list.
 //!
 //! A bad row is kept as a JSON object: its number in the file, the values that could be read, and the reason.
 //!
@@ -41,12 +41,14 @@ use super::bad_record::{BadRecord, RecordPlace};
 use super::parallel::{ReadableParts, RowResult, each_record};
 use super::rows::{Damage, WantedColumns};
 use super::storage::RandomAccess;
+use dupflow_core::text::Given;
 
 /// A file whose footer has been read.
 pub(crate) struct ParquetFile {
     file: Arc<Chunks>,
     about: ParquetMetaData,
     leaves: Leaves,
+    given: Option<Given>,
 }
 
 /// The indices of the wanted columns.
@@ -88,10 +90,20 @@ impl ParquetFile {
             return Err(damage(reason, cause));
         }
         let text = find(&columns.text).unwrap_or(0);
+        if columns.given.is_some() && schema.column(text).max_rep_level() > 1 {
+            let cause = format!("the column {:?} holds lists of lists, which are no features", columns.text);
+            return Err(damage(BadRecord::BadFeatures, cause));
+        }
         let fields = columns.fields.iter().map(|field| find(field)).collect();
         let id = columns.id.as_deref().and_then(find);
         let leaves = Leaves { id, text, ts: find(&columns.ts), op: find(&columns.op), fields };
-        Ok(Self { file, about, leaves })
+        Ok(Self { file, about, leaves, given: columns.given })
+    }
+
+    /// The column of the texts; of given features each element counts.
+    fn texts(&self, texts: LeafColumn, leaf: usize) -> LeafColumn {
+        let schema = self.about.file_metadata().schema_descr();
+        if self.given.is_some() { texts.with_elements(schema, leaf) } else { texts }
     }
 
     /// The unsupported compression of a wanted column, if there is one; judged by the first row group.
@@ -128,7 +140,8 @@ impl ParquetFile {
             let all = |leaf: &Option<usize>| leaf.map(column).transpose();
             Ok(GroupRows {
                 id: all(id)?,
-                text: column(*text)?,
+                text: self.texts(column(*text)?, *text),
+                given: self.given,
                 ts: all(ts)?,
                 op: all(op)?,
                 fields: fields.iter().map(all).collect::<Result<_>>()?,

@@ -39,7 +39,7 @@ impl RandomAccess for MemoryFile {
 fn columns(text: &str, id: &str, fields: &[&str]) -> WantedColumns {
     let [ts, op] = ["ts", "op"].map(str::to_owned);
     let fields = fields.iter().map(|field| (*field).to_owned()).collect();
-    WantedColumns { id: Some(id.to_owned()), text: text.to_owned(), ts, op, fields }
+    WantedColumns { id: Some(id.to_owned()), text: text.to_owned(), ts, op, fields, given: None }
 }
 
 fn open(bytes: &[u8], columns: &WantedColumns) -> Result<ParquetFile, Damage> {
@@ -233,6 +233,68 @@ fn elements_of_lists_are_lines() {
         let bad: Vec<_> = found.damages.iter().map(|damage| (damage.reason, damage.place)).collect();
         assert_eq!(bad, [2, 3].map(|row| (BadRecord::MissingText, RecordPlace::Record(row))), "{path}");
     }
+}
+
+/// Elements that are missing count, unlike in a text, and a list without elements is not null.
+#[test]
+fn lists_are_given_features() {
+    let given = Given::Features { weighted: true };
+    let wanted = |of| WantedColumns { given: Some(of), ..columns("f", "id", &[]) };
+    let list = |element: &str| {
+        format!("message m {{ optional group f (LIST) {{ repeated group list {{ {element}; }} }} }}")
+    };
+    let texts = |found: &ReadResult| -> Vec<String> {
+        let text = |row: &FileRow| match &row.text {
+            RowText::Is(text) => String::from_utf8(text.clone()).unwrap(),
+            other => format!("{other:?}"),
+        };
+        found.rows.iter().map(text).collect()
+    };
+    let numbers =
+        file(&list("optional int64 element (INTEGER(64, false))"), Compression::SNAPPY, 1, |_, group| {
+            // Two; one that is missing, one; none; null; one, many times, so that lists are in several steps.
+            let (mut defs, mut reps) = (vec![3, 3, 2, 3, 1, 0], vec![0, 1, 0, 1, 0, 0]);
+            defs.extend([3; 600]);
+            reps.extend([0; 600]);
+            put::<Int64Type>(group, &[[7, -1, 5].as_slice(), &[9; 600]].concat(), Some(&defs), Some(&reps));
+        });
+    let of_numbers = read(&numbers, &wanted(given));
+    let expected = ["[7,18446744073709551615]", "[null,5]", "[]"].into_iter().chain(["[9]"; 600]);
+    assert_eq!(texts(&of_numbers), expected.collect::<Vec<_>>());
+    assert_eq!(of_numbers.damages.len(), 1, "null is no text");
+    let strings = file(&list("required binary element (UTF8)"), Compression::SNAPPY, 1, |_, group| {
+        let values =
+            [&b"a\"\n"[..], "\u{e44}".as_bytes(), b"\xff"].map(|value| ByteArray::from(value.to_vec()));
+        put::<ByteArrayType>(group, &values, Some(&[2, 2, 1, 0, 2]), Some(&[0, 1, 0, 0, 0]));
+    });
+    let found = read(&strings, &wanted(given));
+    assert_eq!(texts(&found), ["[\"a\\\"\\n\",\"\u{e44}\"]", "[]"]);
+    let reasons: Vec<_> = found.damages.iter().map(|damage| damage.reason).collect();
+    assert_eq!(reasons, [BadRecord::MissingText, BadRecord::BadFeatures]);
+    let fixed =
+        file("message m { required fixed_len_byte_array(8) f; }", Compression::SNAPPY, 1, |_, group| {
+            let values = [*b"\xc3\xd1\0\0\0\0\0\x0f", *b"if x + y"].map(|value| value.to_vec().into());
+            put::<FixedLenByteArrayType>(group, &values, None, None);
+        });
+    let bits = read(&fixed, &wanted(Given::Fingerprint(64)));
+    assert_eq!(texts(&bits), ["c3d100000000000f", "69662078202b2079"]);
+    let words =
+        file("message m { required int64 f (INTEGER(64, false)); }", Compression::SNAPPY, 1, |_, group| {
+            put::<Int64Type>(group, &[-1, 5], None, None);
+        });
+    assert_eq!(texts(&read(&words, &wanted(Given::Fingerprint(64)))), ["[18446744073709551615]", "[5]"]);
+    let floats = file(&list("optional double element"), Compression::SNAPPY, 1, |_, group| {
+        put::<DoubleType>(group, &[1.0, f64::NAN], Some(&[3, 3]), Some(&[0, 0]));
+    });
+    let bad = texts(&read(&floats, &wanted(given)));
+    assert!(bad == ["[1.0]", "[null]"] && bad.iter().all(|text| !given.reads(text)), "{bad:?}");
+    let nested = "message m { repeated group f { repeated int64 x; } }";
+    let nested = file(nested, Compression::SNAPPY, 1, |_, group| {
+        put::<Int64Type>(group, &[1], Some(&[2]), Some(&[0]));
+    });
+    let deep = WantedColumns { text: "f.x".to_owned(), ..wanted(given) };
+    let damage = open(&nested, &deep).err().unwrap();
+    assert!(damage.reason == BadRecord::BadFeatures && damage.cause.unwrap().contains("lists of lists"));
 }
 
 #[test]

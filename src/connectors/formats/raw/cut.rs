@@ -50,6 +50,15 @@ impl TextPlace {
     }
 }
 
+/// A text without ascending ranges of its bytes.
+///
+/// # Errors
+/// If it is no UTF-8 text with these ranges.
+#[cfg(feature = "parquet")]
+pub(crate) fn cut_text(text: &[u8], ranges: &[Range<u64>]) -> io::Result<Vec<u8>> {
+    without(text, ranges).ok_or_else(not_there)
+}
+
 /// The error of a record that is not as it was.
 fn not_there() -> io::Error {
     io::Error::other("a text has changed since it was read: it has no such parts")

@@ -1,14 +1,17 @@
 //! Which records of a file are copied, and the columns that mark them.
 //!
-//! A mark named NAME is three columns after those of the record:
+//! A mark named NAME is three columns after those of the record, or one column of the repeated parts of its
+//! text:
 //!
 //! | column | JSON | CSV | Parquet |
 //! |---|---|---|---|
 //! | `NAME_cluster` | text, or null outside of clusters | text, or empty | optional string |
 //! | `NAME_kept` | true or false | `true` or `false` | boolean |
 //! | `NAME_of` | the document that is kept for it, or null | text, or empty | optional string |
+//! | `NAME`, of parts | a list of `[from, to]`, bytes of the text | the list, as JSON | list of lists of int64 |
 
 use std::io;
+use std::ops::Range;
 
 use serde_json::Value as Json;
 
@@ -30,18 +33,61 @@ pub(crate) trait RecordChoice {
 
     /// The mark of a record that is copied.
     fn mark(&self, record: u64) -> RowMark<'_>;
+
+    /// The ascending ranges of bytes that are repeated in the text of a record.
+    fn repeated(&self, record: u64) -> &[Range<u64>];
 }
 
 /// The columns of a mark.
-pub(crate) fn mark_columns(name: &str) -> [String; 3] {
-    ["cluster", "kept", "of"].map(|column| format!("{name}_{column}"))
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MarkColumns {
+    /// Of the clusters of documents.
+    Clusters([String; 3]),
+    /// Of the repeated parts of documents.
+    Parts(String),
 }
 
-/// Appends a mark to the line of an object, before its last brace.
+impl MarkColumns {
+    /// The columns of the mark with this name: of parts of documents, or of documents.
+    pub(crate) fn new(name: &str, are_of_parts: bool) -> Self {
+        if are_of_parts {
+            return Self::Parts(name.to_owned());
+        }
+        Self::Clusters(["cluster", "kept", "of"].map(|column| format!("{name}_{column}")))
+    }
+
+    /// Their names, in order.
+    pub(crate) fn names(&self) -> &[String] {
+        match self {
+            Self::Clusters(names) => names,
+            Self::Parts(name) => std::slice::from_ref(name),
+        }
+    }
+
+    /// The values of a record, in this order.
+    fn values(&self, choice: &dyn RecordChoice, record: u64) -> Vec<Json> {
+        match self {
+            Self::Clusters(_) => {
+                let RowMark { cluster, is_kept, of } = choice.mark(record);
+                vec![cluster.into(), is_kept.into(), of.into()]
+            }
+            Self::Parts(_) => {
+                let parts = choice.repeated(record).iter();
+                vec![parts.map(|part| Json::from([part.start, part.end])).collect()]
+            }
+        }
+    }
+}
+
+/// Appends the mark of a record to the line of its object, before its last brace.
 ///
 /// # Errors
 /// If the object has one of the columns, or the line is no object.
-pub(crate) fn push_json_mark(line: &mut Vec<u8>, columns: &[String; 3], mark: RowMark<'_>) -> io::Result<()> {
+pub(crate) fn push_json_mark(
+    line: &mut Vec<u8>,
+    columns: &MarkColumns,
+    (choice, record): (&dyn RecordChoice, u64),
+) -> io::Result<()> {
     let end = line.trim_ascii_end().len().saturating_sub(1);
     if line.get(end) != Some(&b'}') {
         return Err(io::Error::other("a line is no JSON object any more"));
@@ -51,16 +97,18 @@ pub(crate) fn push_json_mark(line: &mut Vec<u8>, columns: &[String; 3], mark: Ro
         let name = Json::from(&**column).to_string();
         line.windows(name.len()).any(|found| found == name.as_bytes())
     };
-    if columns.iter().any(has_name) {
+    if columns.names().iter().any(has_name) {
         let object: serde_json::Map<String, Json> = serde_json::from_slice(line)?;
-        if let Some(column) = columns.iter().find(|column| object.contains_key(*column)) {
+        if let Some(column) = columns.names().iter().find(|column| object.contains_key(*column)) {
             return Err(taken(column));
         }
     }
-    let text = |value: Option<&str>| value.map_or(Json::Null, Json::from);
-    let values = [text(mark.cluster), Json::from(mark.is_kept), text(mark.of)];
-    let members =
-        columns.iter().zip(values).map(|(column, value)| format!(",{}:{value}", Json::from(&**column)));
+    let values = columns.values(choice, record);
+    let members = columns
+        .names()
+        .iter()
+        .zip(values)
+        .map(|(column, value)| format!(",{}:{value}", Json::from(&**column)));
     line.splice(end..end, members.collect::<String>().into_bytes());
     Ok(())
 }
@@ -69,29 +117,38 @@ pub(crate) fn push_json_mark(line: &mut Vec<u8>, columns: &[String; 3], mark: Ro
 ///
 /// # Errors
 /// If the table has one of the columns.
-pub(crate) fn marked_csv_header(header: &[u8], delimiter: u8, columns: &[String; 3]) -> io::Result<Vec<u8>> {
+pub(crate) fn marked_csv_header(header: &[u8], delimiter: u8, columns: &MarkColumns) -> io::Result<Vec<u8>> {
     let mut names = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(header);
     let names = names.byte_headers().map_err(io::Error::other)?;
+    let columns = columns.names();
     if let Some(column) = columns.iter().find(|column| names.iter().any(|name| name == column.as_bytes())) {
         return Err(taken(column));
     }
     let mut header = header.to_vec();
-    push_cells(&mut header, delimiter, columns.each_ref().map(|column| column.as_bytes()))?;
+    push_cells(&mut header, delimiter, columns)?;
     Ok(header)
 }
 
-/// Appends a mark to the row of a table, before its line end.
+/// Appends the mark of a record to its row of a table, before the line end.
 ///
 /// # Errors
 /// None; cells are written to memory.
-pub(crate) fn push_csv_mark(row: &mut Vec<u8>, delimiter: u8, mark: RowMark<'_>) -> io::Result<()> {
-    let kept: &[u8] = if mark.is_kept { b"true" } else { b"false" };
-    let text = |value: Option<&'_ str>| value.unwrap_or_default().to_owned();
-    let (cluster, of) = (text(mark.cluster), text(mark.of));
-    push_cells(row, delimiter, [cluster.as_bytes(), kept, of.as_bytes()])
+pub(crate) fn push_csv_mark(
+    row: &mut Vec<u8>,
+    delimiter: u8,
+    columns: &MarkColumns,
+    (choice, record): (&dyn RecordChoice, u64),
+) -> io::Result<()> {
+    let cell = |value| match value {
+        Json::Null => String::new(),
+        Json::String(text) => text,
+        other => other.to_string(),
+    };
+    let cells: Vec<_> = columns.values(choice, record).into_iter().map(cell).collect();
+    push_cells(row, delimiter, &cells)
 }
 
-fn push_cells(row: &mut Vec<u8>, delimiter: u8, cells: [&[u8]; 3]) -> io::Result<()> {
+fn push_cells(row: &mut Vec<u8>, delimiter: u8, cells: &[String]) -> io::Result<()> {
     let mut more = csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
     more.write_record(cells)?;
     let mut more = more.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
@@ -111,36 +168,63 @@ pub(crate) fn taken(column: &str) -> io::Error {
 mod tests {
     use super::*;
 
-    const REMOVED: RowMark<'_> = RowMark { cluster: Some("a,\"b"), is_kept: false, of: Some("c") };
-    const KEPT: RowMark<'_> = RowMark { cluster: None, is_kept: true, of: None };
+    /// Record 0 is kept in no cluster and has no repeated part; record 1 is removed, and has two.
+    struct Two;
 
-    fn json(line: &str, mark: RowMark<'_>) -> io::Result<String> {
+    impl RecordChoice for Two {
+        fn is_chosen(&self, _: u64) -> bool {
+            true
+        }
+
+        fn mark(&self, record: u64) -> RowMark<'_> {
+            match record {
+                0 => RowMark { cluster: None, is_kept: true, of: None },
+                _ => RowMark { cluster: Some("a,\"b"), is_kept: false, of: Some("c") },
+            }
+        }
+
+        fn repeated(&self, record: u64) -> &[Range<u64>] {
+            if record == 0 { &[] } else { &[0..7, 12..30] }
+        }
+    }
+
+    fn json(line: &str, are_of_parts: bool, record: u64) -> io::Result<String> {
         let mut line = line.as_bytes().to_vec();
-        push_json_mark(&mut line, &mark_columns("dup"), mark)?;
+        push_json_mark(&mut line, &MarkColumns::new("dup", are_of_parts), (&Two, record))?;
         Ok(String::from_utf8(line).unwrap())
     }
 
     #[test]
-    fn an_object_gets_three_members() {
-        let marked = json("{\"id\": \"日\", \"x\":\"dup_of\" }\r\n", REMOVED).unwrap();
+    fn an_object_gets_the_members_of_a_mark() {
         let own = "{\"id\": \"日\", \"x\":\"dup_of\" ";
+        let line = format!("{own}}}\r\n");
         let mark = r#","dup_cluster":"a,\"b","dup_kept":false,"dup_of":"c"}"#;
-        assert_eq!(marked, format!("{own}{mark}\r\n"));
-        assert!(json("{\"id\":1}\n", KEPT).unwrap().ends_with("null,\"dup_kept\":true,\"dup_of\":null}\n"));
-        assert!(json("{\"dup_of\":1}\n", KEPT).is_err() && json("[1]\n", KEPT).is_err());
+        assert_eq!(json(&line, false, 1).unwrap(), format!("{own}{mark}\r\n"));
+        assert!(
+            json("{\"id\":1}\n", false, 0).unwrap().ends_with("null,\"dup_kept\":true,\"dup_of\":null}\n")
+        );
+        assert!(json("{\"dup_of\":1}\n", false, 0).is_err() && json("[1]\n", false, 0).is_err());
+        assert_eq!(json(&line, true, 1).unwrap(), format!("{own},\"dup\":[[0,7],[12,30]]}}\r\n"));
+        assert_eq!(json("{\"id\":\"dup\"}", true, 0).unwrap(), "{\"id\":\"dup\",\"dup\":[]}");
+        assert!(json("{\"dup\":[]}\n", true, 0).is_err());
     }
 
     #[test]
-    fn a_row_gets_three_cells() {
-        let row = |row: &str, mark| {
+    fn a_row_gets_the_cells_of_a_mark() {
+        let row = |row: &str, are_of_parts, record| {
             let mut row = row.as_bytes().to_vec();
-            push_csv_mark(&mut row, b',', mark).unwrap();
+            push_csv_mark(&mut row, b',', &MarkColumns::new("m", are_of_parts), (&Two, record)).unwrap();
             String::from_utf8(row).unwrap()
         };
-        assert_eq!(row("x,\"y\nz\"\r\n", REMOVED), "x,\"y\nz\",\"a,\"\"b\",false,c\r\n");
-        assert_eq!(row("x,\n", KEPT), "x,,,true,\n");
-        let header = |header: &str| marked_csv_header(header.as_bytes(), b'\t', &mark_columns("m"));
-        assert_eq!(header("id\ttext\n").unwrap(), b"id\ttext\tm_cluster\tm_kept\tm_of\n");
-        assert!(header("id\tm_kept\n").is_err());
+        assert_eq!(row("x,\"y\nz\"\r\n", false, 1), "x,\"y\nz\",\"a,\"\"b\",false,c\r\n");
+        assert_eq!(row("x,\n", false, 0), "x,,,true,\n");
+        assert_eq!(row("x\r\n", true, 1), "x,\"[[0,7],[12,30]]\"\r\n");
+        assert_eq!(row("x\n", true, 0), "x,[]\n");
+        let header = |header: &str, are_of_parts| {
+            marked_csv_header(header.as_bytes(), b'\t', &MarkColumns::new("m", are_of_parts))
+        };
+        assert_eq!(header("id\ttext\n", false).unwrap(), b"id\ttext\tm_cluster\tm_kept\tm_of\n");
+        assert_eq!(header("id\tm_of\n", true).unwrap(), b"id\tm_of\tm\n");
+        assert!(header("id\tm_kept\n", false).is_err() && header("id\tm\n", true).is_err());
     }
 }

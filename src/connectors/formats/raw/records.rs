@@ -180,6 +180,7 @@ mod tests {
             ts: "ts".to_owned(),
             op: "op".to_owned(),
             fields: Vec::new(),
+            given: None,
         }
     }
 

@@ -60,6 +60,7 @@ pub(super) fn columns(fields: &[&str]) -> WantedColumns {
         ts,
         op,
         fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+        given: None,
     }
 }
 

@@ -43,8 +43,8 @@ pub struct Files {
     pub follow: bool,
     /// How many of the first inputs are a reference.
     pub reference: usize,
-    /// Names of further fields that are read with texts.
-    pub fields: Vec<String>,
+    /// The columns of the text, and further ones that are read with it.
+    pub columns: TextColumns,
     /// The index of records, filled while they are read.
     pub places: Arc<RecordIndex>,
     /// Which input each record belongs to.
@@ -54,8 +54,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Inputs that this process reads alone, at maximum speed, with further fields of these names.
-    pub fn new(inputs: Vec<Input>, epochs: EpochRule, fields: Vec<String>) -> Self {
+    /// Inputs that this process reads alone, at maximum speed, with these columns.
+    pub fn new(inputs: Vec<Input>, epochs: EpochRule, columns: impl Into<TextColumns>) -> Self {
         let sizes = inputs.iter().map(Input::bytes);
         let total = sizes.sum::<Option<u64>>().unwrap_or(0);
         let warn = warn_rule(&inputs);
@@ -66,7 +66,7 @@ impl Files {
             share: Share::ALL,
             follow: false,
             reference: 0,
-            fields,
+            columns: columns.into(),
             places: Arc::default(),
             origins: Arc::new(Origins::new(warn, false)),
             progress: Arc::new(InputProgress::with_total(total)),
@@ -147,17 +147,18 @@ struct FilesReader {
 
 impl SourceReader for FilesReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
-        let Files { inputs, epochs, speed, share, follow, reference, fields, places, origins, progress } =
+        let Files { inputs, epochs, speed, share, follow, reference, columns, places, origins, progress } =
             &self.files;
         let cutter = Cutter::new(queue, clock, *epochs, *speed, *share, self.begin);
-        let row = RecordShape { format: ValueFormat::Row, headers: fields.clone(), ..RecordShape::default() };
+        let row =
+            RecordShape { format: ValueFormat::Row, headers: columns.to_vec(), ..RecordShape::default() };
         let mut reading = InputReading {
             cutter,
             bad,
             longest: self.longest,
             places,
             origins: Arc::clone(origins),
-            fields,
+            columns,
             row: Arc::new(row),
             progress,
             waits: Arc::default(),

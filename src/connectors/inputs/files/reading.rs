@@ -23,6 +23,7 @@ use crate::formats::{
 use crate::intake::{BadRecordAt, BadRecords, Closed, Cutter, FileDocument, ReadEnd, SourceError};
 use dupflow_core::doc::{DocId, Letter};
 use dupflow_core::run::origins::Origins;
+use dupflow_core::text::TextColumns;
 
 /// The state of reading the inputs.
 pub(crate) struct InputReading<'r> {
@@ -31,7 +32,7 @@ pub(crate) struct InputReading<'r> {
     pub(crate) longest: usize,
     pub(crate) places: &'r RecordIndex,
     pub(crate) origins: Arc<Origins>,
-    pub(crate) fields: &'r [String],
+    pub(crate) columns: &'r TextColumns,
     /// How rows of files are read as documents.
     pub(crate) row: Arc<RecordShape>,
     pub(crate) progress: &'r Arc<InputProgress>,
@@ -75,7 +76,7 @@ impl InputReading<'_> {
         }
         let digest = self.digests.map(|_| StreamDigest::default());
         let opening = Opening {
-            fields: self.fields,
+            columns: self.columns,
             progress: self.progress,
             waits: &self.waits,
             digest: digest.clone(),
@@ -276,7 +277,7 @@ impl InputReading<'_> {
                 passed += read as u64;
                 if !has_rules
                     && let Some(rules) =
-                        LineRules::from_line(layout, self.fields, name, &buffer[start..], first)
+                        LineRules::from_line(layout, self.columns, name, &buffer[start..], first)
                 {
                     self.cutter.set_rules(rules);
                     has_rules = true;

@@ -67,8 +67,8 @@ impl FileTexts {
         if !path.metadata().map_err(gone)?.is_file() {
             return Err(NoText::Unsupported(format!("\"{name}\" is a pipe, which cannot be read twice")));
         }
-        let (progress, waits, fields) = (Arc::default(), Arc::default(), self.columns.clone());
-        let opening = Opening { fields: &fields, progress: &progress, waits: &waits, digest: None };
+        let (progress, waits, columns) = (Arc::default(), Arc::default(), self.columns.clone());
+        let opening = Opening { columns: &columns, progress: &progress, waits: &waits, digest: None };
         match opening.open(&from.input).map_err(gone)? {
             Opened::Refused(why) => Err(NoText::Gone(format!("\"{name}\" cannot be read: {why}"))),
             Opened::Document(file) => self.of_document(&file.path),

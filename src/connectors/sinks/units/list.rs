@@ -8,14 +8,12 @@ use std::fmt;
 use std::io;
 
 use super::repeated::RepeatedUnits;
-use crate::mark::Mark;
-use crate::sinks::contract::Sink;
+use crate::sinks::contract::EndList;
 use crate::sinks::rows::{OutputRow, RowWriter};
 use dupflow_core::cluster::{Clusters, KeepRule};
+use dupflow_core::doc::DocChange;
 use dupflow_core::doc::fields::FieldRules;
-use dupflow_core::doc::{DocChange, Letter};
 use dupflow_core::pair::Delta;
-use dupflow_core::time::Progress;
 
 /// Holds the units and the pairs that the changes accumulate to, and writes the list at the end.
 pub struct UnitList<R> {
@@ -31,26 +29,18 @@ impl<R: RowWriter> UnitList<R> {
     }
 }
 
-impl<R: RowWriter> Sink for UnitList<R> {
-    fn wants_documents(&self) -> bool {
-        true
-    }
+impl<R: RowWriter> EndList for UnitList<R> {
+    const OF_DOCUMENTS: bool = true;
 
-    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
+    fn change(&mut self, changes: &[DocChange]) {
         self.units.change(changes);
-        Ok(())
     }
 
-    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+    fn follow(&mut self, deltas: &[Delta]) {
         self.units.follow(deltas);
-        Ok(())
     }
 
-    fn commit(&mut self, _: &Mark) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
+    fn write(&mut self) -> io::Result<()> {
         let Self { out, units } = self;
         units.removed(|removed| out.row(&OutputRow::RemovedUnit { removed }))?;
         out.finish()

@@ -14,7 +14,7 @@ use dupflow_connectors::sinks::DocumentList;
 pub struct DocumentArgs {
     /// With --emit documents: write the records of all documents, kept and removed, with three more columns:
     /// NAME_cluster, the cluster of the document; NAME_kept, whether it is kept; NAME_of, the document that
-    /// is kept for it.
+    /// is kept for it. With text.split: one more column, NAME, the repeated parts of the text.
     #[arg(long, value_name = "NAME", value_parser = mark)]
     pub mark: Option<String>,
 
@@ -42,7 +42,7 @@ impl DocumentArgs {
         &self,
         (emit, output): (EmitKind, &Path),
         (inputs, reference): (&[Input], &[Input]),
-        (are_several, cuts): (bool, bool),
+        (are_several, of_units): (bool, bool),
         problems: &mut Problems,
     ) {
         let Some(listed) = emit.copied() else {
@@ -64,7 +64,7 @@ impl DocumentArgs {
         match CopyTarget::new(path, self.shard_size) {
             Err(what) => problems.note(format_args!("--shard-size: {what}")),
             Ok(target) => {
-                let settings = CopySettings { resume: None, mark: self.mark.clone(), cuts, target };
+                let settings = CopySettings { resume: None, mark: self.mark.clone(), of_units, target };
                 rewrite::problems(&settings, inputs, reference)
                     .into_iter()
                     .for_each(|what| problems.note(what));

@@ -176,7 +176,7 @@ impl ResumableReplay {
         let settings = CopySettings {
             resume: documents.resume.clone(),
             mark: documents.mark.clone(),
-            cuts: false,
+            of_units: false,
             target,
         };
         let published = DocumentsCopy::is_published(&settings);

@@ -257,7 +257,7 @@ impl SinkParts<'_> {
         };
         let inputs = self.inputs.0.get(self.deployment.against..).unwrap_or_default().to_vec();
         let places = Arc::clone(self.inputs.1);
-        let settings = CopySettings { resume, mark, cuts: self.plan.scheme.units.is_some(), target };
+        let settings = CopySettings { resume, mark, of_units: self.plan.scheme.units.is_some(), target };
         let copy = DocumentsCopy::new(settings, inputs, places, slot, self.run).map_err(failed)?;
         Ok((sink, Some(EndOutput::Documents(Box::new(copy)))))
     }

@@ -9,6 +9,7 @@ use dupflow_connectors::inputs::{Files, Input, RecordIndex};
 use dupflow_connectors::intake::{Share, Source};
 use dupflow_connectors::tables::DatabaseTable;
 use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::text::TextColumns;
 
 /// The source of a deployment, for documents that hold these fields. `places` is filled by the source of
 /// files.
@@ -19,10 +20,11 @@ pub(super) fn source(
     (inputs, places): (Vec<Input>, Arc<RecordIndex>),
     share: Share,
 ) -> Box<dyn Source> {
-    let fields = held.with_columns(plan.scheme.text.field_names());
+    let own = plan.scheme.text.columns();
+    let columns = TextColumns { further: held.with_columns(own.further), ..own };
     match &deployment.source {
         SourceConfig::Files { epoch, speed, follow, .. } => {
-            let files = Files::new(inputs, *epoch, fields).shared(share).with_reference(deployment.against);
+            let files = Files::new(inputs, *epoch, columns).shared(share).with_reference(deployment.against);
             Box::new(Files { speed: *speed, follow: *follow, places, ..files })
         }
         #[cfg(feature = "kafka")]

@@ -74,7 +74,7 @@ fn given(plan: &Plan, deployment: &Deployment, watch: &WatchConfig) -> GivenList
         let (paths, fields) = (watch.inputs.clone(), fields.clone());
         inputs.push(Box::new(move || {
             let files = Input::resolve(&paths, InputLayout::default()).map_err(|error| error.to_string())?;
-            Ok(Box::new(Files::new(files, EpochRule::All, fields.to_vec())) as Box<dyn Source>)
+            Ok(Box::new(Files::new(files, EpochRule::All, fields.clone())) as Box<dyn Source>)
         }));
     }
     if let Some(table) = watch.table.clone() {

@@ -100,7 +100,6 @@ pub(in crate::dataflow) struct Retaining<F: Follow> {
     changes: Changes,
     /// Full parcels of changes, older than `changes`.
     full: Vec<Changes>,
-    has_reference: bool,
     pub(in crate::dataflow) origins: Option<Arc<Origins>>,
     metrics: Arc<Metrics>,
     /// Limits the log message about moving ids to one in a run.
@@ -132,7 +131,6 @@ impl<F: Follow> Retaining<F> {
             keeps: stages.keeps,
             changes: Changes::default(),
             full: Vec::new(),
-            has_reference: stages.scheme.pairs.has_reference(),
             origins: stages.observers.origins.clone(),
             metrics: Arc::clone(&stages.observers.metrics),
             moves_logged: Arc::clone(&stages.observers.moves_logged),

@@ -31,7 +31,7 @@ pub(super) fn found(
     workers: Option<NonZeroUsize>,
 ) -> anyhow::Result<Vec<SimilarPair>> {
     let sink = Arc::new(Mutex::new(MemorySink::default()));
-    let files = Files::new(inputs, EpochRule::All, plan.scheme.text.field_names());
+    let files = Files::new(inputs, EpochRule::All, plan.scheme.text.columns());
     let cores = || std::thread::available_parallelism().ok();
     let workers = workers.or_else(cores).map_or(1, NonZeroUsize::get);
     let job = RunJob::new(plan, workers, Box::new(files), Box::new(Arc::clone(&sink)));
