@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use clap::ValueEnum as _;
+use clap::builder::PossibleValue;
+
 /// Settings for what inputs do not say themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputLayout {
@@ -58,6 +61,28 @@ impl InputLayout {
 
     /// What [`Self::separator`] accepts.
     pub const SEPARATOR: &str = "one character of ASCII that is no quote, or \"tab\"";
+
+    /// The options of a command that read inputs like this, each with its value; `None`: a flag. Those that
+    /// have no effect are left out.
+    pub fn options(&self) -> Vec<(&'static str, Option<String>)> {
+        let Self { format, id, text, ts, csv_delimiter, csv_escape, warc_id, ids, canonical_url } = self;
+        let default = Self::default();
+        let named = |typed: &String, usual: &String| (typed != usual).then(|| typed.clone());
+        let typed = |byte: u8| if byte == b'\t' { "tab".to_owned() } else { char::from(byte).to_string() };
+        let rule = |value: Option<PossibleValue>| value.map(|value| value.get_name().to_owned());
+        let values = [
+            ("format", format.map(|format| format.name().to_owned())),
+            ("id-field", named(id, &default.id)),
+            ("text-field", named(text, &default.text)),
+            ("ts-field", named(ts, &default.ts)),
+            ("csv-delimiter", csv_delimiter.map(typed)),
+            ("csv-escape", csv_escape.map(typed)),
+            ("ids", rule(ids.to_possible_value())),
+            ("warc-id", rule(warc_id.to_possible_value())),
+        ];
+        let values = values.into_iter().filter(|(_, value)| value.is_some());
+        values.chain(canonical_url.then_some(("canonical-url", None))).collect()
+    }
 
     /// Whether the user set the name of the id field.
     pub(crate) fn names_id(&self) -> bool {

@@ -12,7 +12,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
@@ -20,7 +19,6 @@ use super::outcome::Summary;
 use crate::config::{Deployment, EmitKind, Plan, SourceConfig};
 use crate::program;
 use dupflow_connectors::digest::InputDigest;
-use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::intake::BadRecords;
 use dupflow_connectors::sinks::OutputProvenance;
@@ -255,31 +253,9 @@ fn options(deployment: &Deployment) -> BTreeMap<String, Json> {
     }
     let SourceConfig::Files { layout, epoch, .. } = &deployment.source else { return options };
     set("epoch", epoch.to_string().into());
-    let InputLayout { format, id, text, ts, csv_delimiter, csv_escape, warc_id, ids, canonical_url } = layout;
-    if let Some(format) = format {
-        set("format", format.name().into());
+    for (name, value) in layout.options() {
+        set(name, value.map_or(true.into(), Json::from));
     }
-    let default = InputLayout::default();
-    for (name, field, usual) in
-        [("id-field", id, &default.id), ("text-field", text, &default.text), ("ts-field", ts, &default.ts)]
-    {
-        if field != usual {
-            set(name, field.as_str().into());
-        }
-    }
-    let separator = |byte: u8| if byte == b'\t' { "tab".to_owned() } else { char::from(byte).to_string() };
-    for (name, byte) in [("csv-delimiter", csv_delimiter), ("csv-escape", csv_escape)] {
-        if let Some(byte) = byte {
-            set(name, separator(*byte).into());
-        }
-    }
-    let ids = ids.to_possible_value();
-    set("ids", ids.map_or(Json::Null, |value| value.get_name().into()));
-    if *canonical_url {
-        set("canonical-url", true.into());
-    }
-    let warc_id = warc_id.to_possible_value();
-    set("warc-id", warc_id.map_or(Json::Null, |value| value.get_name().into()));
     options
 }
 
