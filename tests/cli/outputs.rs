@@ -376,3 +376,46 @@ fn the_kept_document_is_chosen_by_a_field() {
     let ended = place.run("replay --emit pairs --set output.keep=max:q feed");
     assert_eq!(ended.code, 0, "no list asks for the field: {ended:?}");
 }
+
+/// A name that says another format or a compression is refused before anything is read, for rows and for
+/// copied records.
+#[test]
+fn a_name_says_what_is_in_the_file() {
+    let place = Place::new();
+    place.file("a.jsonl", "{\"id\":\"a\",\"text\":\"one two three\"}\n");
+    place.file("a.csv", "id,text\na,one two three\n");
+    for emit in ["deltas", "pairs", "clusters", "cluster-deltas", "keep", "remove", "decisions", "rejected:3"]
+    {
+        for (name, why) in [
+            ("k.jsonl.zst", "is compressed by its name, and rows are written as they are: leave .zst out"),
+            ("k.csv.gz", "is compressed by its name"),
+            ("k.jsonl.xz", "is compressed by its name"),
+            ("k.tsv", "is tsv by its name: rows are \"jsonl\", \"csv\" or \"parquet\""),
+            ("k.warc", "is warc by its name"),
+        ] {
+            let run = place.run(&format!("replay --emit {emit} a.jsonl -o {name}"));
+            assert!(run.code == 2 && run.err.contains(why), "{emit} {name}: {run:?}");
+            assert!(!place.path(name).exists(), "{emit} {name}");
+        }
+    }
+    for emit in ["documents", "removed-documents"] {
+        for (input, name, why) in [
+            ("a.csv", "k.parquet", "is parquet by its name, and records are written as they are read"),
+            ("a.csv", "k.jsonl.gz", "is jsonl by its name"),
+            ("a.jsonl", "k.csv", "\"a.jsonl\" is jsonl"),
+            ("a.jsonl", "k.jsonl.bz2", "ends in .bz2: records are compressed as .gz or .zst"),
+            ("a.jsonl", "k.xz", "ends in .xz"),
+        ] {
+            let run = place.run(&format!("replay --emit {emit} {input} -o {name}"));
+            assert!(run.code == 2 && run.err.contains(why), "{emit} {name}: {run:?}");
+            assert!(!place.path(name).exists(), "{emit} {name}");
+        }
+    }
+    // A format that is set counts more than that of the name; names without a format are free.
+    place.replay("--emit keep --output-format jsonl a.jsonl -o k.tsv");
+    place.replay("--emit keep a.jsonl -o k.txt");
+    assert_eq!(place.read("k.tsv"), place.read("k.txt"));
+    place.replay("--emit documents a.jsonl -o k.zstd");
+    let packed = std::fs::read(place.path("k.zstd")).unwrap();
+    assert_eq!(zstd::decode_all(&*packed).unwrap(), std::fs::read(place.path("a.jsonl")).unwrap());
+}

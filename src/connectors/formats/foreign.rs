@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-use super::layout::{FileFormat, by_name};
+use super::layout::{FileFormat, PACKED, by_name};
 use dupflow_core::run::missing_feature;
 
 /// How to convert a file in an unsupported format.
@@ -86,10 +86,6 @@ static LETTERS: [(&[u8], &str, Help); 6] = [
     (b"GIF8", "an image", NO_RECORDS),
     (b"OggS", "a sound", NO_RECORDS),
 ];
-
-/// Endings of names that a decompressor removes, in addition to those that are supported.
-const PACKED: [&str; 12] =
-    [".xz", ".bz2", ".lz4", ".zip", ".7z", ".lz", ".z", ".sz", ".rar", ".br", ".gz", ".zst"];
 
 /// Why an input with this (decompressed) beginning cannot be read in `format`, with a command that helps.
 /// `is_packed`: it is compressed in a supported way. `name`: the name of the input, `-` for standard input.

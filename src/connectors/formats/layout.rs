@@ -157,6 +157,19 @@ impl FileFormat {
     }
 }
 
+/// Endings of names that a decompressor removes.
+pub(crate) const PACKED: [&str; 13] =
+    [".xz", ".bz2", ".lz4", ".zip", ".7z", ".lz", ".z", ".sz", ".rar", ".br", ".gz", ".zst", ".zstd"];
+
+/// What the name of a file that is written says of its content: the format of its records, and the ending of
+/// a compression. A name of a text says nothing.
+pub fn promised(path: &Path) -> (Option<FileFormat>, Option<&'static str>) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let packed = PACKED.into_iter().find(|end| name.ends_with(end));
+    let bare = packed.and_then(|end| name.strip_suffix(end)).unwrap_or(&name);
+    (by_name(bare).filter(|format| *format != FileFormat::Text), packed)
+}
+
 /// The format that a file name implies.
 pub(crate) fn by_name(name: &str) -> Option<FileFormat> {
     let name = name.to_ascii_lowercase();

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::target::{CommonFolder, CopySettings, CopyTarget};
-use crate::formats::FileFormat;
+use super::target::{CommonFolder, CopySettings, CopyTarget, compression};
+use crate::formats::{self, Compression, FileFormat};
 use crate::inputs::{Input, RawRecords, Reopened, files_of, reopen};
 
 /// Everything that prevents the copy of documents of these inputs, beside a reference that is read too. Of
@@ -44,16 +44,12 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
             #[cfg(feature = "parquet")]
             RawRecords::Rows(_) => Vec::new(),
         };
-        let packed = |path: &Path| super::target::compression(path) != crate::formats::Compression::None;
-        if let (FileFormat::Parquet, CopyTarget::File(path) | CopyTarget::Shards(path, _)) =
-            (format, &settings.target)
-            && packed(path)
-        {
-            problems.push(format!("--output: {path:?} is compressed by its name, and Parquet inside itself"));
-        }
         match &first {
             _ if matches!(settings.target, CopyTarget::Folder(_)) => {}
-            None => first = Some((name.to_string(), format, header)),
+            None => {
+                misnamed(&settings.target, format, &name, &mut problems);
+                first = Some((name.to_string(), format, header));
+            }
             Some((other, of, _)) if *of != format => problems.push(format!(
                 "--output: \"{other}\" is {} and \"{name}\" is {}: name a folder, as in clean/",
                 of.name(),
@@ -66,6 +62,28 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
         }
     }
     problems
+}
+
+/// Problems of the name of a file for records of `format`, which are those of the input `name`.
+fn misnamed(target: &CopyTarget, format: FileFormat, name: &str, problems: &mut Vec<String>) {
+    let (CopyTarget::File(path) | CopyTarget::Shards(path, _)) = target else { return };
+    let (promised, packed) = formats::promised(path);
+    match packed {
+        Some(_) if format == FileFormat::Parquet => {
+            problems.push(format!("--output: {path:?} is compressed by its name, and Parquet inside itself"))
+        }
+        Some(end) if compression(path) == Compression::None => {
+            problems.push(format!("--output: {path:?} ends in {end}: records are compressed as .gz or .zst"))
+        }
+        _ => {}
+    }
+    if let Some(promised) = promised.filter(|promised| *promised != format) {
+        let (promised, format) = (promised.name(), format.name());
+        problems.push(format!(
+            "--output: {path:?} is {promised} by its name, and records are written as they are read: \
+             \"{name}\" is {format}"
+        ));
+    }
 }
 
 /// Problems of the folder that is written to.

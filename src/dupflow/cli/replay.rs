@@ -247,6 +247,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if emits_decisions && deployment.output_format != OutputFormat::Jsonl {
         problems.note(format!("--output-format: {DECISIONS_ARE_JSON}"));
     }
+    if let Some(path) = deployment.output().filter(|_| args.emit.copied().is_none())
+        && let Some(why) = OutputFormat::misnamed(path, args.output_format.is_some())
+    {
+        problems.note(format!("--output: {why}"));
+    }
     if let Some(missing) = deployment.output_format.missing() {
         problems.note(format!("--output-format: {missing}"));
     }
