@@ -18,6 +18,8 @@ pub enum BadRecord {
     MissingId,
     /// The id is not a string of 1 to 1,024 bytes.
     BadId,
+    /// Ids are addresses of web pages, and this one is none.
+    BadAddress,
     /// `op` is not a string.
     BadOp,
     /// `op` is a string, but no operation.
@@ -44,13 +46,14 @@ pub enum BadRecord {
 
 impl BadRecord {
     /// Every reason, in the order in which a record is checked.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Framed,
         Self::NotUtf8,
         Self::NotJson,
         Self::NotAnObject,
         Self::MissingId,
         Self::BadId,
+        Self::BadAddress,
         Self::BadOp,
         Self::UnknownOp,
         Self::BadTs,
@@ -72,6 +75,7 @@ impl BadRecord {
             Self::NotAnObject => "not_an_object",
             Self::MissingId => "missing_id",
             Self::BadId => "bad_id",
+            Self::BadAddress => "bad_address",
             Self::BadOp => "bad_op",
             Self::UnknownOp => "unknown_op",
             Self::BadTs => "bad_ts",
@@ -97,6 +101,9 @@ impl fmt::Display for BadRecord {
             Self::NotAnObject => "JSON, but not an object with an \"id\"",
             Self::MissingId => "no id",
             Self::BadId => "the id is not a string of 1 to 1,024 bytes",
+            Self::BadAddress => {
+                "the id is no address of a web page, as in https://example.org/a (--canonical-url)"
+            }
             Self::BadOp => "\"op\" is not a string",
             Self::UnknownOp => "\"op\" is neither \"upsert\" nor \"delete\"",
             Self::BadTs => {

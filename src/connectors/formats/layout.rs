@@ -5,6 +5,9 @@ use std::path::Path;
 use clap::ValueEnum as _;
 use clap::builder::PossibleValue;
 
+use crate::canonical_url::canonical_id;
+use dupflow_core::doc::DocId;
+
 /// Settings for what inputs do not say themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputLayout {
@@ -25,7 +28,7 @@ pub struct InputLayout {
     /// What it means if several files have the same id.
     pub ids: IdRule,
     /// Whether ids are addresses of web pages, of which the canonical form is the id of the document. A
-    /// record whose id is none is a bad record; numbers of records are not concerned.
+    /// record whose id is none, or that has no id, is a bad record.
     pub canonical_url: bool,
 }
 
@@ -84,9 +87,20 @@ impl InputLayout {
         values.chain(canonical_url.then_some(("canonical-url", None))).collect()
     }
 
-    /// Whether the user set the name of the id field.
-    pub(crate) fn names_id(&self) -> bool {
-        self.id != Self::default().id && self.ids != IdRule::File
+    /// Whether a record without an id is a bad record: the user named its field, or ids are addresses.
+    pub(crate) fn needs_id(&self) -> bool {
+        self.needs_address() || self.id != Self::default().id && self.ids != IdRule::File
+    }
+
+    /// Whether ids of records are addresses.
+    pub(crate) fn needs_address(&self) -> bool {
+        self.canonical_url && self.ids != IdRule::File
+    }
+
+    /// The id of a document that a user names: an address in its canonical form, if ids are addresses.
+    pub fn id_of(&self, typed: &str) -> Option<DocId> {
+        let canonical = self.needs_address().then(|| canonical_id(typed.as_bytes())).flatten();
+        canonical.or_else(|| DocId::new(typed))
     }
 }
 

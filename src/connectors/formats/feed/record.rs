@@ -121,8 +121,10 @@ impl Parser {
             Some(found) => found,
             None => json::read(line, &self.names, &mut self.json, &mut self.further)?,
         };
-        if self.names.canonical_url {
-            found.id = found.id.map(|id| id.and_then(|id| canonical_id(id.as_bytes())));
+        if self.names.canonical_url
+            && let Some(Some(id)) = &mut found.id
+        {
+            *id = canonical_id(id.as_bytes()).ok_or(BadRecord::BadAddress)?;
         }
         let Self { further, in_text, given, rules, places, joined, .. } = self;
         let given = *given;

@@ -265,8 +265,8 @@ impl ShapeReader {
             && !matches!(leaves[place], Leaf::Absent | Leaf::Null)
         {
             let id = named(&leaves[place])?;
-            let id = if self.shape.canonical_url { canonical_id(id.as_bytes()) } else { Some(id) };
-            return id.ok_or(BadRecord::BadId);
+            let canonical = self.shape.canonical_url.then(|| canonical_id(id.as_bytes()));
+            return canonical.unwrap_or(Some(id)).ok_or(BadRecord::BadAddress);
         }
         let key = record.key.ok_or(BadRecord::MissingId)?;
         let key = std::str::from_utf8(key).map_err(|_| BadRecord::BadId)?;
