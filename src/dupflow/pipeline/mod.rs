@@ -33,7 +33,7 @@ pub use continuity::Continuity;
 pub use error::{RunError, chain};
 pub use outcome::{
     DecisionCounts, Demands, EndOutput, FieldCounts, HookCounts, HotBlockReport, Latencies, Measures,
-    Quantiles, RejectedOutput, RejectedSummary, ResumedAt, SpillSummary, Summary, WatchCounts,
+    Quantiles, RejectedOutput, RejectedSummary, ResumedAt, SpillSummary, Summary, UnitExample, WatchCounts,
 };
 pub use past_error::PastError;
 pub use provenance::{CountsRecord, PipelineRecord, ProgramRecord, Provenance};

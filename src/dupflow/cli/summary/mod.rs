@@ -8,7 +8,8 @@ use std::fmt::{Display, Write};
 use indicatif::{BinaryBytes, HumanCount};
 
 use crate::pipeline::{
-    DecisionCounts, FieldCounts, HookCounts, RejectedSummary, ResumedAt, SpillSummary, Summary, WatchCounts,
+    DecisionCounts, FieldCounts, HookCounts, RejectedSummary, ResumedAt, SpillSummary, Summary, UnitExample,
+    WatchCounts,
 };
 use crate::plural::count;
 
@@ -208,7 +209,14 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
     for block in s.hot_blocks.iter().take(NAMED_BLOCKS) {
         let sketches = count(block.sketches as u64, "sketch");
         let (band, hash, example) = (block.table, &block.hash, quoted(&block.example));
-        writeln!(out, "            band {band}, block {hash}: {sketches}, such as that of {example}")?;
+        let of = match &block.unit {
+            Some(UnitExample { hash, occurrence: 0 }) => format!("unit {hash} of {example}"),
+            Some(UnitExample { hash, occurrence }) => {
+                format!("unit {hash}, {occurrence} before it, of {example}")
+            }
+            None => example,
+        };
+        writeln!(out, "            band {band}, block {hash}: {sketches}, such as that of {of}")?;
     }
     match s.hot_blocks.len().saturating_sub(NAMED_BLOCKS) as u64 {
         0 => Ok(()),
@@ -345,6 +353,7 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             table: 3,
             hash: "0badcafe".to_owned(),
             example: format!("of {sketches}"),
+            unit: None,
         };
         let text = text(&Summary {
             events: 3000,
