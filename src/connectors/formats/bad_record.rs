@@ -113,7 +113,9 @@ impl fmt::Display for BadRecord {
             Self::BadText => "\"text\" is not a string",
             Self::BadField => "a field of \"text.fields\" is not a string",
             Self::BadFeatures => {
-                "its text is not of the form that text.features = \"given\" reads: features or a fingerprint"
+                "its text has not the form of text.features = \"given\": a list such as [\"a\", 7] or words \
+                 between blanks; of a fingerprint 16 hexadecimal digits for 64 bits, or whole numbers of 64 \
+                 bits in a list, as in [14110306431060090639]"
             }
             Self::TooLong => "longer than 64 MiB",
             Self::Truncated => "the input ends early or is damaged here",

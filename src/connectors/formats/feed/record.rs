@@ -128,7 +128,11 @@ impl Parser {
         }
         let Self { further, in_text, given, rules, places, joined, .. } = self;
         let given = *given;
-        let mut record = Self::examine(found, other, &self.json.text, &further[..*in_text], joined)?;
+        let examined = Self::examine(found, other, &self.json.text, &further[..*in_text], joined);
+        let mut record = examined.map_err(|why| match why {
+            BadRecord::BadText if given.is_some() => BadRecord::BadFeatures,
+            other => other,
+        })?;
         if let (Some(given), Some(text)) = (given, &record.event.text)
             && !given.reads(text)
         {

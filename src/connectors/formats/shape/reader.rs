@@ -211,6 +211,7 @@ impl ShapeReader {
                 Leaf::List(list) => Cow::Borrowed(list),
                 Leaf::Null if is_column => Cow::Borrowed(""),
                 Leaf::Absent => return Err(BadRecord::MissingText),
+                _ if self.given.is_some() => return Err(BadRecord::BadFeatures),
                 _ => return Err(BadRecord::BadText),
             },
         };

@@ -126,7 +126,7 @@ pub struct PipelineStudyArgs {
     pub write_idf: Option<PathBuf>,
 
     /// A pipeline to run, by name or path; repeatable [default: all built-in ones except contained,
-    /// decontaminate and tour].
+    /// decontaminate, fingerprint and tour].
     #[arg(short, long = "pipeline", value_name = "PIPELINE")]
     pub pipelines: Vec<String>,
 
