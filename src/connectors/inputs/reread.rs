@@ -95,7 +95,7 @@ fn at_random(input: &Input) -> io::Result<Arc<dyn RandomAccess>> {
 }
 
 /// The inputs, with each folder replaced by its files, in the order in which they are read.
-pub(crate) fn files_of(inputs: &[Input]) -> Vec<Input> {
+pub fn files_of(inputs: &[Input]) -> Vec<Input> {
     let mut files = Vec::new();
     for input in inputs {
         let InputPlace::Folder(root) = &input.place else {

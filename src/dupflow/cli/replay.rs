@@ -132,7 +132,7 @@ pub struct Args {
 
     /// The greatest share of bad records, from 0 to 1, inclusive. With more the run fails, and a result that
     /// is written at the end is not published [default: any; for "keep" and "remove" 0].
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", value_parser = arguments::share)]
     pub max_bad: Option<f64>,
 
     /// Watch for documents that resemble those of this file, or folder; may be given several times.
@@ -185,7 +185,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let reference = args.reference.resolve(args.inputs.layout.layout(), &mut problems);
     let fields = args.inputs.layout.columns.fields(&mut problems);
     let mut deployment = args.deployment(fields, verbosity.format);
-    deployment.reference = reference.len();
+    // One that cannot be read is a problem of its own.
+    deployment.reference = reference.len().max(usize::from(!args.reference.against.is_empty()));
     let others = [
         ("--mark", args.documents.mark.is_some() && !plan.as_ref().is_some_and(Plan::finds_items)),
         ("several processes", args.processes.are_several()),
@@ -340,6 +341,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         return Ok(ExitCode::SUCCESS);
     }
 
+    let bad_items = if plan.finds_items() && !is_published {
+        args.reference.check_items(&plan, &inputs[..deployment.reference])?
+    } else {
+        0
+    };
     if let Some(replay) = &resumable {
         if is_published {
             tracing::info!("an earlier process has written the result already");
@@ -356,6 +362,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let together = settings.as_ref().map(processes::connect).transpose()?;
     let summary = processes::report_failure(together, |together| {
         let mut job = RunJob::assemble(&plan, &deployment, &Mode::Replay, inputs, together, clock)?;
+        job.demands.bad_items = bad_items;
         let monitor = super::run::monitor::start(&plan, &deployment, &mut job)?;
         if let Some(monitor) = &monitor {
             job = stay(job, monitor.address());
@@ -383,12 +390,6 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     problems::check_demands(&summary.unmet)?;
     resumable.map_or(Ok(()), |replay| replay.end(&deployment))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// A share, from 0 to 1.
-fn share(typed: &str) -> Result<f64, String> {
-    let share = typed.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 /// Keeps the run alive after its input has ended, so that the page can query it.

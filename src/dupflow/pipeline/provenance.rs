@@ -131,7 +131,7 @@ impl Provenance {
             program: ProgramRecord::this(),
             pipeline: PipelineRecord::new(plan),
             scheme: format!("{:016x}", plan.scheme.fingerprint()),
-            options: options(deployment),
+            options: options(deployment, inputs),
             inputs: inputs.iter().map(input).collect(),
             counts: None,
         }
@@ -221,13 +221,18 @@ impl From<&Summary> for CountsRecord {
 }
 
 /// The options of a replay that decide its result.
-fn options(deployment: &Deployment) -> BTreeMap<String, Json> {
+fn options(deployment: &Deployment, inputs: &[Input]) -> BTreeMap<String, Json> {
     let mut options = BTreeMap::new();
     if deployment.reference > 0 {
         // A report does not say what is read, so it cannot be repeated.
         options.insert("against".to_owned(), deployment.reference.into());
         options
             .extend(deployment.benchmark.iter().map(|field| ("benchmark".to_owned(), field.as_str().into())));
+        let (own, of_inputs) = (inputs.first().map(Input::layout), deployment.layout());
+        if let Some(layout) = own.filter(|own| (&own.id, &own.text) != (&of_inputs.id, &of_inputs.text)) {
+            options.insert("against-id-field".to_owned(), layout.id.as_str().into());
+            options.insert("against-text-field".to_owned(), layout.text.as_str().into());
+        }
     }
     let mut set = |name: &str, value: Json| {
         debug_assert!(Provenance::OPTIONS.contains(&name), "{name}");

@@ -115,6 +115,7 @@ impl RunJob {
                 max_bad: deployment.max_bad,
                 is_list: deployment.emit.is_list() || plan.finds_items(),
                 last_of_id: deployment.layout().ids != IdRule::Once,
+                bad_items: 0,
                 before: 0,
             },
             publication,

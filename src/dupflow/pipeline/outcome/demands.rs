@@ -19,6 +19,8 @@ pub struct Demands {
     /// Whether an id may be in several files, and its last document counts. If false, a list fails for such
     /// an id.
     pub last_of_id: bool,
+    /// Bad records of items, which have a bound of their own.
+    pub bad_items: u64,
     /// Events that an earlier process has read of a replay.
     pub before: u64,
 }
@@ -28,7 +30,7 @@ impl Demands {
     pub(in crate::pipeline) fn unmet(&self, measures: &Measures, origins: Option<&Origins>) -> Vec<String> {
         let mut unmet: Vec<String> =
             measures.inputs.iter().filter_map(|(name, tally)| tally.no_document(name)).collect();
-        let bad: u64 = measures.bad_records.values().sum();
+        let bad = measures.bad_records.values().sum::<u64>().saturating_sub(self.bad_items);
         let all = bad + self.before + measures.counts.get(Counter::Events);
         let allowed = self.max_bad.or(self.is_list.then_some(0.0));
         if let Some(allowed) = allowed
