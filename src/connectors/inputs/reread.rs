@@ -73,7 +73,8 @@ fn open(input: &Input, stored: impl Read + Send + 'static) -> io::Result<Reopene
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         FileFormat::Text | FileFormat::Html => {
-            let why = "it is one document and has no records: --emit keep names the documents to copy";
+            let why = "it is one document and has no records: --emit keep names the documents to copy, and \
+                with text.split --emit remove the parts to cut";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
     };

@@ -1,10 +1,12 @@
 //! Checks before a run that its documents can be copied.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::target::{CommonFolder, CopySettings, CopyTarget, compression};
-use crate::formats::{self, Compression, FileFormat};
+#[cfg(feature = "parquet")]
+use crate::formats::taken;
+use crate::formats::{self, Compression, FileFormat, mark_columns, marked_csv_header};
 use crate::inputs::{Input, RawRecords, Reopened, files_of, reopen};
 
 /// Everything that prevents the copy of documents of these inputs, beside a reference that is read too. Of
@@ -19,13 +21,17 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
     if let CopyTarget::Folder(_) = &settings.target {
         names(inputs, &files, &mut problems);
     }
+    let columns = settings.mark.as_deref().map(mark_columns);
+    // By the error, the first input that has it, and the number of all.
+    let mut unreadable = BTreeMap::<String, (String, usize)>::new();
     let mut first: Option<(String, FileFormat, Vec<u8>)> = None;
     for file in &files {
         let name = file.name();
-        let Reopened { format, records, .. } = match reopen(file) {
+        let Reopened { format, records, dialect, .. } = match reopen(file) {
             Ok(opened) => opened,
             Err(error) => {
-                problems.push(format!("\"{name}\": {error}"));
+                let of = unreadable.entry(error.to_string()).or_insert_with(|| (name.to_string(), 0));
+                of.1 += 1;
                 continue;
             }
         };
@@ -42,8 +48,17 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
         let header = match &records {
             RawRecords::Bytes(raw) => raw.header().to_vec(),
             #[cfg(feature = "parquet")]
-            RawRecords::Rows(_) => Vec::new(),
+            RawRecords::Rows(rows) => rows.schema_text().into_bytes(),
         };
+        if let Some(columns) = &columns {
+            let taken = match &records {
+                RawRecords::Bytes(_) if header.is_empty() => None,
+                RawRecords::Bytes(_) => marked_csv_header(&header, dialect.delimiter, columns).err(),
+                #[cfg(feature = "parquet")]
+                RawRecords::Rows(rows) => columns.iter().find(|name| rows.has(name)).map(|name| taken(name)),
+            };
+            problems.extend(taken.map(|error| format!("--mark: \"{name}\": {error}")));
+        }
         match &first {
             _ if matches!(settings.target, CopyTarget::Folder(_)) => {}
             None => {
@@ -56,11 +71,15 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
                 format.name()
             )),
             Some((other, _, of)) if *of != header => problems.push(format!(
-                "--output: \"{other}\" and \"{name}\" have different headers: name a folder, as in clean/"
+                "--output: \"{other}\" and \"{name}\" have different columns: name a folder, as in clean/"
             )),
             Some(_) => {}
         }
     }
+    problems.extend(unreadable.into_iter().map(|(error, (name, count))| match count {
+        1 => format!("\"{name}\": {error}"),
+        _ => format!("\"{name}\" and {} more: {error}", count - 1),
+    }));
     problems
 }
 
