@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::formats::{RecordChoice, RowMark};
 use crate::mark::Mark;
-use crate::sinks::{DocumentList, LiveDocuments, Sink};
+use crate::sinks::{DocumentList, ListCountsSlot, LiveDocuments, Sink};
 use dupflow_core::cluster::{Clusters, KeepRule};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocChange, Letter};
@@ -104,6 +104,12 @@ impl SelectionSink {
         slot: SelectionSlot,
     ) -> Self {
         Self { documents: LiveDocuments::new(clusters, keep), listed, is_marked, slot }
+    }
+
+    /// The same, which leaves its counts there.
+    #[must_use]
+    pub fn with_counts(self, counts: ListCountsSlot) -> Self {
+        Self { documents: self.documents.with_counts(counts), ..self }
     }
 
     /// The same for a corpus that is compared with a reference, if it is.

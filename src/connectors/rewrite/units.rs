@@ -6,7 +6,7 @@ use std::io;
 
 use super::selection::{Selection, SelectionSlot};
 use crate::mark::Mark;
-use crate::sinks::{RepeatedUnits, Sink};
+use crate::sinks::{ListCountsSlot, RepeatedUnits, Sink};
 use dupflow_core::cluster::{Clusters, KeepRule};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocChange, Letter};
@@ -24,6 +24,12 @@ impl UnitCutSink {
     /// rule may read.
     pub fn new(clusters: Clusters, keep: KeepRule, held: &FieldRules, slot: SelectionSlot) -> Self {
         Self { units: RepeatedUnits::new(clusters, keep, held), slot }
+    }
+
+    /// The same, which leaves its counts there.
+    #[must_use]
+    pub fn with_counts(self, counts: ListCountsSlot) -> Self {
+        Self { units: self.units.with_counts(counts), ..self }
     }
 }
 

@@ -21,7 +21,7 @@ use std::fmt;
 use std::io;
 
 use super::contract::Sink;
-use super::keep_list::DocumentList;
+use super::keep_list::{DocumentList, ListCounts, ListCountsSlot};
 use super::rows::{OutputRow, RowWriter};
 use crate::mark::Mark;
 use dupflow_core::doc::{DocChange, DocId, Letter};
@@ -35,12 +35,26 @@ pub struct ContainedList<R> {
     listed: DocumentList,
     pairs: BTreeSet<DocPair>,
     alive: BTreeSet<DocId>,
+    counts: ListCountsSlot,
 }
 
 impl<R: RowWriter> ContainedList<R> {
     /// A document goes if its share in another is at least `least`, inclusive.
     pub fn with_rows(out: R, least: f64, listed: DocumentList) -> Self {
-        Self { out, least, listed, pairs: BTreeSet::new(), alive: BTreeSet::new() }
+        Self {
+            out,
+            least,
+            listed,
+            pairs: BTreeSet::new(),
+            alive: BTreeSet::new(),
+            counts: ListCountsSlot::default(),
+        }
+    }
+
+    /// The same, which leaves its counts there.
+    #[must_use]
+    pub fn with_counts(self, counts: ListCountsSlot) -> Self {
+        Self { counts, ..self }
     }
 }
 
@@ -171,8 +185,10 @@ impl<R: RowWriter> Sink for ContainedList<R> {
 
     fn finish(&mut self) -> io::Result<()> {
         let removed = removed(&self.pairs, self.least);
-        let (all, count) = (self.alive.len(), removed.len());
-        tracing::info!(kept = all - count, removed = count, rule = "contained", "listed");
+        let (kept, count) = ((self.alive.len() - removed.len()) as u64, removed.len() as u64);
+        tracing::info!(kept, removed = count, rule = "contained", "listed");
+        let (removed_bytes, rule) = (None, "contained".to_owned());
+        *self.counts.lock() = Some(ListCounts { of: "documents", kept, removed: count, removed_bytes, rule });
         match self.listed {
             DocumentList::Kept => {
                 for id in self.alive.iter().filter(|id| !removed.contains_key(*id)) {

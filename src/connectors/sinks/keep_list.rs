@@ -13,6 +13,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::Serialize;
 
 use super::contract::Sink;
 use super::destination::Destination;
@@ -33,6 +37,25 @@ pub enum DocumentList {
     Removed,
 }
 
+/// How many documents, or units of documents, are in each of the two lists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ListCounts {
+    /// What is listed: "documents" or "units".
+    pub of: &'static str,
+    /// Those that are kept.
+    pub kept: u64,
+    /// Those that are removed.
+    pub removed: u64,
+    /// Of units, the bytes that are removed from texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed_bytes: Option<u64>,
+    /// The rule that chooses what is kept.
+    pub rule: String,
+}
+
+/// Where a list leaves its counts.
+pub type ListCountsSlot = Arc<Mutex<Option<ListCounts>>>;
+
 /// The live documents and their clusters, and which of them are removed.
 pub(crate) struct LiveDocuments {
     clusters: Clusters,
@@ -42,12 +65,25 @@ pub(crate) struct LiveDocuments {
     alive: BTreeMap<DocId, KeepFacts>,
     /// Whether the corpus is compared with a reference, whose documents are kept.
     has_reference: bool,
+    counts: ListCountsSlot,
 }
 
 impl LiveDocuments {
     /// No documents. `clusters` must be empty; its limit has no effect.
     pub(crate) fn new(clusters: Clusters, keep: KeepRule) -> Self {
-        Self { clusters, keep, field: None, alive: BTreeMap::new(), has_reference: false }
+        Self {
+            clusters,
+            keep,
+            field: None,
+            alive: BTreeMap::new(),
+            has_reference: false,
+            counts: ListCountsSlot::default(),
+        }
+    }
+
+    /// The same, which leaves its counts there.
+    pub(crate) fn with_counts(self, counts: ListCountsSlot) -> Self {
+        Self { counts, ..self }
     }
 
     /// The same for documents that hold these fields.
@@ -103,8 +139,10 @@ impl LiveDocuments {
         let Self { clusters, keep, alive, has_reference, .. } = self;
         let is_fixed = |id: &DocId| *has_reference && id.is_of_reference();
         let removed = keep.removed(clusters, |id| alive.get(id).copied(), is_fixed);
-        let (kept, count) = (self.alive().count() - removed.len(), removed.len());
+        let (kept, count) = ((self.alive().count() - removed.len()) as u64, removed.len() as u64);
         tracing::info!(kept, removed = count, rule = %self.keep, "listed");
+        let (removed_bytes, rule) = (None, self.keep.to_string());
+        *self.counts.lock() = Some(ListCounts { of: "documents", kept, removed: count, removed_bytes, rule });
         removed
     }
 }
@@ -128,6 +166,12 @@ impl<R: RowWriter> KeepList<R> {
     /// As `new`, for any row format.
     pub fn with_rows(out: R, clusters: Clusters, keep: KeepRule, listed: DocumentList) -> Self {
         Self { out, documents: LiveDocuments::new(clusters, keep), listed }
+    }
+
+    /// The same, which leaves its counts there.
+    #[must_use]
+    pub fn with_counts(self, counts: ListCountsSlot) -> Self {
+        Self { documents: self.documents.with_counts(counts), ..self }
     }
 
     /// The same for a corpus that is compared with a reference, if it is.

@@ -386,7 +386,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         let path = audit::companion(&args.output);
         std::fs::write(&path, provenance.to_json() + "\n").with_context(|| format!("the file {path:?}"))?;
     }
-    verbosity.print(&super::summary::text(&summary))?;
+    verbosity.print(&super::summary::text(&summary, deployment.emit))?;
     problems::check_demands(&summary.unmet)?;
     resumable.map_or(Ok(()), |replay| replay.end(&deployment))?;
     Ok(ExitCode::SUCCESS)

@@ -30,7 +30,7 @@ use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source};
-use dupflow_connectors::sinks::{ItemCountsSlot, LetterFile, Sink};
+use dupflow_connectors::sinks::{ItemCountsSlot, LetterFile, ListCountsSlot, Sink};
 use dupflow_connectors::state::{self, Store, StoredState};
 use dupflow_connectors::tables::TableOutput;
 use dupflow_core::description::Description;
@@ -101,8 +101,9 @@ impl RunJob {
             let (run, provenance) = (&*continuity.run, provenance.as_ref());
             let inputs = (&*inputs, &places);
             let items = plan.finds_items().then(ItemCountsSlot::default);
-            let items = items.as_ref();
-            SinkParts { plan, deployment, mode, stages: &stages, run, provenance, inputs, items }.sink()?
+            let (items, listed) = (items.as_ref(), &ListCountsSlot::default());
+            SinkParts { plan, deployment, mode, stages: &stages, run, provenance, inputs, items, listed }
+                .sink()?
         } else {
             (nowhere(), None)
         };

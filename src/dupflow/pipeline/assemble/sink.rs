@@ -24,7 +24,8 @@ use dupflow_connectors::rewrite::{
 use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, ContainedList, CsvRows, DecisionLines, DeferredWriter, DeltaLines,
     Destination, DocumentList, ItemCountsSlot, ItemOutput, ItemRules, ItemSink, JsonLines, KeepList,
-    MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink, StandardError, UnitList, WithProvenance,
+    ListCountsSlot, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink, StandardError, UnitList,
+    WithProvenance,
 };
 use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
@@ -52,12 +53,19 @@ pub(super) struct SinkParts<'a> {
     pub(super) inputs: (&'a [Input], &'a Arc<RecordIndex>),
     /// Where the counts of items are left, if items of a reference are what is found.
     pub(super) items: Option<&'a ItemCountsSlot>,
+    /// Where the counts of lists are left.
+    pub(super) listed: &'a ListCountsSlot,
 }
 
 impl SinkParts<'_> {
     /// The sink of the deployment.
     pub(super) fn sink(self) -> Result<Assembled, AssembleError> {
         let (sink, output) = self.plain_sink()?;
+        let is_list = self.deployment.emit.is_list();
+        let output = output.map(|output| match is_list {
+            true => EndOutput::Listed(Box::new(output), Arc::clone(self.listed)),
+            false => output,
+        });
         let Some(slot) = self.items else { return Ok((sink, output)) };
         let sink = match self.deployment.emit {
             EmitKind::Items => sink,
@@ -244,9 +252,11 @@ impl SinkParts<'_> {
         let is_marked = mark.is_some();
         let keep = self.plan.keep.clone();
         let sink: Box<dyn Sink + Send> = if self.plan.scheme.units.is_some() {
-            Box::new(UnitCutSink::new(self.clusters(), keep, &self.stages.fields, Arc::clone(&slot)))
+            let sink = UnitCutSink::new(self.clusters(), keep, &self.stages.fields, Arc::clone(&slot));
+            Box::new(sink.with_counts(Arc::clone(self.listed)))
         } else {
-            let sink = SelectionSink::new(self.clusters(), keep, listed, is_marked, Arc::clone(&slot));
+            let sink = SelectionSink::new(self.clusters(), keep, listed, is_marked, Arc::clone(&slot))
+                .with_counts(Arc::clone(self.listed));
             Box::new(sink.with_fields(&self.stages.fields).with_reference(self.has_reference()))
         };
         let inputs = self.inputs.0.get(self.deployment.reference..).unwrap_or_default().to_vec();
@@ -299,12 +309,14 @@ impl SinkParts<'_> {
         let (clusters, keep, times) = (self.clusters(), self.plan.keep.clone(), self.deployment.audit.times);
         let list = |out, listed| {
             let list = KeepList::with_rows(out, self.clusters(), keep, listed);
-            list.with_fields(&self.stages.fields).with_reference(self.has_reference())
+            let list = list.with_fields(&self.stages.fields).with_reference(self.has_reference());
+            list.with_counts(Arc::clone(self.listed))
         };
         let metrics = Arc::clone(&self.stages.observers.metrics);
         match self.deployment.emit {
             EmitKind::Remove if self.plan.scheme.units.is_some() => {
-                Box::new(UnitList::with_rows(rows, clusters, self.plan.keep.clone(), &self.stages.fields))
+                let list = UnitList::with_rows(rows, clusters, self.plan.keep.clone(), &self.stages.fields);
+                Box::new(list.with_counts(Arc::clone(self.listed)))
             }
             EmitKind::Deltas => {
                 let sink = DeltaLines::with_rows(rows, self.evidence()).with_shares(self.shares());
@@ -321,7 +333,10 @@ impl SinkParts<'_> {
                 let is_kept = self.deployment.emit == EmitKind::Keep;
                 let listed = if is_kept { DocumentList::Kept } else { DocumentList::Removed };
                 match self.plan.remove_if {
-                    Some(least) => Box::new(ContainedList::with_rows(rows, least, listed)),
+                    Some(least) => {
+                        let list = ContainedList::with_rows(rows, least, listed);
+                        Box::new(list.with_counts(Arc::clone(self.listed)))
+                    }
                     None => Box::new(list(rows, listed)),
                 }
             }
