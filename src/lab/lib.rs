@@ -189,6 +189,19 @@ pub enum EvaluateError {
         /// The expected format.
         expected: &'static str,
     },
+    /// A truth about other documents.
+    #[error(
+        "{path:?}: none of its {pairs} pairs has both documents in the corpus, such as {:?} and {:?}; is the \
+            id in another column (--id-field)?", .example.lo().as_str(), .example.hi().as_str()
+    )]
+    OtherDocuments {
+        /// The path.
+        path: std::path::PathBuf,
+        /// Its pairs.
+        pairs: usize,
+        /// One of them.
+        example: dupflow_core::pair::Pair<dupflow_core::doc::DocId>,
+    },
     /// A corpus too large to compare all of its pairs.
     #[error(
         "{documents} documents have no truth beside them and are more than --brute-force-limit {limit}; name \

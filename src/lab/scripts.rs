@@ -16,6 +16,7 @@ use super::table::{ResultTable, row};
 use super::{EvaluateError, Findings, Study, StudyContext};
 use crate::generate::Script;
 use crate::generate::labelled::{Labelled, LabelledDocument};
+use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::formats::feed::{self, FeedRecord};
 use dupflow_core::doc::fields::EventFields;
 use dupflow_core::doc::{DocEvent, DocId};
@@ -142,6 +143,7 @@ impl Scripts {
             overrides: vec![format!("text.spaceless={}", rule.name())],
             thresholds: vec![T],
             corpus: vec![feed.0.clone()],
+            layout: InputLayout::default(),
             truth: TruthFrom::BruteForce,
             limit: 0,
             program: self.program.clone(),

@@ -116,11 +116,15 @@ fn a_draw_is_enough_and_is_the_same_with_any_workers() {
     assert_eq!(run.code, 0, "{run:?}");
     assert!(
         run.out.contains("120 of 120 drawn pairs judged")
-            && run.out.contains("it has a precision of 0.95 or more"),
+            && run.out.contains("it has a precision of 0.95 or more")
+            && run.out.contains(") of the duplicates from 0.2 on"),
         "{run:?}"
     );
     for row in thresholds(&run.out) {
-        let [threshold, _, _, low, high, _, lowest, highest, _] = row[..] else { panic!("{row:?}") };
+        let [threshold, _, precision, low, high, recall, lowest, highest, _] = row[..] else {
+            panic!("{row:?}")
+        };
+        assert!(low <= precision && precision <= high && lowest <= recall && recall <= highest, "{row:?}");
         let from =
             |least: f64| whole.iter().filter(move |pair| pair["similarity"].as_f64().unwrap() >= least);
         let right = from(threshold).filter(|pair| is_duplicate(pair)).count() as f64;

@@ -344,9 +344,40 @@ fn a_reference_without_an_item_fails() {
             "replay -p decontaminate --against items.jsonl --emit {emit} -o out.jsonl pages.jsonl"
         ));
         assert_eq!(run.code, 1, "{run:?}");
-        assert!(run.err.contains("--against holds no item"), "{run:?}");
+        assert!(run.err.contains("\"items.jsonl\" holds no item"), "{run:?}");
         assert!(emit == "items" || !place.path("out.jsonl").exists(), "{emit}");
     }
+}
+
+/// Items have their own columns, and what is wrong with them ends the run before the first page: a file without
+/// an item, and bad records, which have a bound of their own.
+#[test]
+fn items_are_checked_before_the_pages() {
+    let place = Place::new();
+    let question = "how many words has a question that is found in a page";
+    place.file("items/sums.jsonl", format!("{{\"name\":\"q\",\"question\":\"{question}\"}}\n"));
+    place.file("pages.jsonl", upsert("p", &format!("before it {question} and behind")));
+    let run = "replay -p decontaminate --emit pairs --against items pages.jsonl";
+    let shared = place.run(run);
+    assert!(shared.code == 1 && shared.err.contains("missing_text") && shared.out.is_empty(), "{shared:?}");
+    let named = "--against-id-field name --against-text-field question";
+    let (found, _) = place.replay(&format!("{} {named}", run.strip_prefix("replay ").unwrap()));
+    assert!(found.out.contains("\"a\":\"q\",\"b\":\"p\""), "{found:?}");
+
+    place.file("items/none.jsonl", "");
+    let empty = place.run(&format!("{run} {named}"));
+    assert!(empty.code == 1 && empty.err.contains("\"items/none.jsonl\" holds no item"), "{empty:?}");
+    place.file("items/none.jsonl", format!("{{\"name\":\"r\",\"question\":\"{question} too\"}}\nno item\n"));
+    let bad = place.run(&format!("{run} {named}"));
+    assert!(bad.code == 1 && bad.out.is_empty(), "{bad:?}");
+    assert!(
+        bad.err.contains("1 of 3 records of items are bad (\"items/none.jsonl\", line 2: ")
+            && bad.err.contains("--against-max-bad 0.333334 allows them"),
+        "{bad:?}"
+    );
+    // The bound of the pages is another one: none of them is bad.
+    let allowed = place.run(&format!("{run} {named} --against-max-bad 0.34 --max-bad 0"));
+    assert!(allowed.code == 0 && allowed.out.lines().count() == 2, "{allowed:?}");
 }
 
 #[test]
@@ -358,7 +389,9 @@ fn what_has_no_meaning_is_refused() {
     for (words, what) in [
         ("-p decontaminate --emit pairs", "\"reference\" finds the documents of a replay's --against"),
         ("-p decontaminate --against items.jsonl --emit deltas", "takes --emit keep"),
-        ("-p decontaminate --against items.jsonl --emit clusters", "takes --emit keep"),
+        ("-p decontaminate --against items.jsonl", "documents, removed-documents, items"),
+        ("-p decontaminate --against -", "--against: items are read twice"),
+        ("-p exact --against items.jsonl --against-max-bad 1", "takes a pipeline that finds items"),
         ("-p minhash --against items.jsonl --emit items", "--emit items: takes a pipeline with"),
         (
             "-p exact --against items.jsonl --benchmark of --field of --emit keep",
@@ -377,6 +410,10 @@ fn what_has_no_meaning_is_refused() {
         if refused.code != 2 || !refused.err.contains(what) {
             writeln!(wrong, "{words}: {refused:?}").unwrap();
         }
+    }
+    let unread = place.run("replay -p decontaminate --against missing.jsonl --emit items pages.jsonl");
+    if !unread.err.contains("missing.jsonl") || unread.err.contains("there are none") {
+        writeln!(wrong, "{unread:?}").unwrap();
     }
     for command in ["trace -p decontaminate --doc p pages.jsonl", "run -p decontaminate -c run.toml"] {
         place.file("run.toml", "[source]\ninputs = [\"pages.jsonl\"]\n");

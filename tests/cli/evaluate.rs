@@ -265,6 +265,32 @@ fn labels_are_a_truth_without_similarities() {
     assert!(!place.path("out/pipelines_bands.csv").exists(), "nothing is known about similarities");
 }
 
+/// A truth of other ids is no truth: with the columns of the corpus it is one, and what it has of other
+/// documents is counted.
+#[test]
+fn a_truth_is_of_the_documents_of_the_corpus() {
+    let place = Place::new();
+    let text = "one two three four five six seven eight";
+    place.file("corpus.csv", format!("url,body\nx,{text}\ny,{text}\nz,{text}\n"));
+    let judged = |a: &str, b: &str| format!("{{\"a\":\"{a}\",\"b\":\"{b}\",\"duplicate\":true}}\n");
+    place.file("judged", judged("x", "y") + &judged("y", "z") + &judged("z", "gone"));
+    place.file("truth", "x\ty\t1\ny\tz\t1\nz\tgone\t1\n");
+    place.file("labels", "x\t1\ny\t1\nz\t1\ngone\t1\n");
+    let studied = "evaluate pipelines --corpus corpus.csv -p exact --thresholds 0.8 --text-field body -o out";
+    for (truth, pairs, missing) in [("judged", 3, 1), ("truth", 3, 1), ("labels", 6, 3)] {
+        let other = place.run(&format!("{studied} --{truth} {truth}"));
+        let why = format!("{truth:?}: none of its {pairs} pairs has both documents in the corpus");
+        assert!(other.code == 1 && other.err.contains(&why) && other.err.contains("--id-field"), "{other:?}");
+        let run = place.run(&format!("{studied} --{truth} {truth} --id-field url"));
+        let counted = format!("of whose {pairs} pairs {missing} have a document that is not in the corpus");
+        assert!(run.code == 0 && run.out.contains(&counted), "{run:?}");
+        let row = &rows(&place, "out/pipelines_quality.csv")[0];
+        assert_eq!(number(row, "recall"), 1.0, "{row:?}");
+    }
+    let unread = place.run(&format!("{studied} --field site=url"));
+    assert!(unread.code == 2 && unread.err.contains("--field: a study reads no fields"), "{unread:?}");
+}
+
 #[test]
 fn a_corpus_too_large_to_compare_needs_a_truth() {
     let place = Place::new();

@@ -88,10 +88,11 @@ fn what_is_no_list_is_a_bad_record() {
     let (run, stats) = place
         .replay(&format!("-p exact {GIVEN} --max-bad 1 --dead-letter bad.jsonl --emit pairs feed.jsonl"));
     assert_eq!(run.out, PAIR);
-    assert_eq!(stats["bad_records"], json!({ "bad_features": 3, "bad_text": 2 }), "{stats}");
+    assert_eq!(stats["bad_records"], json!({ "bad_features": 5 }), "{stats}");
     let letters = lines(&place.read("bad.jsonl"));
     assert_eq!(letters.len(), 5);
     assert!(place.read("bad.jsonl") == bad.concat(), "kept whole: {letters:?}");
+    assert!(run.err.contains("16 hexadecimal digits for 64 bits"), "{run:?}");
     let as_texts = place.run("replay --max-bad 1 --emit pairs feed.jsonl");
     assert!(as_texts.err.contains("bad_text"), "without the setting a list is no text: {as_texts:?}");
     let shingles = "-p exact --set text.features=given --set text.shingle=words:2 --max-bad 1 weights.jsonl";
@@ -216,6 +217,7 @@ fn settings_that_do_not_apply_are_refused() {
         ("blocking.kind=banding", "takes \"permuted\", \"multi-index\""),
         ("text.weights=count", "this sketch is of sets"),
         ("measure=cosine", "\"cosine\" goes with simhash"),
+        ("threshold=0.9", "has no effect with blocking.distance = 6 of 64, which decides what is similar"),
     ] {
         let refused = place.run(&format!("replay -p fingerprint --set {set} feed.jsonl"));
         assert!(refused.code == 2 && refused.err.contains(said), "{set}: {refused:?}");

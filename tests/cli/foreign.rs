@@ -165,6 +165,20 @@ fn foreign_bytes_are_refused_before_the_start() {
     }
 }
 
+/// A table on standard input has no name that says what it is.
+#[test]
+fn a_table_on_standard_input_is_named_as_one() {
+    let piped = |options: &str| {
+        Place::new().run_with(&format!("replay -q --emit keep {options}-"), |input| {
+            input.write_all(b"id,text\na,one two three\n").unwrap_or(());
+        })
+    };
+    let unnamed = piped("");
+    assert!(unnamed.code == 1 && unnamed.err.contains("of a table name --format csv or tsv"), "{unnamed:?}");
+    assert!(!unnamed.err.contains("allows them"), "{unnamed:?}");
+    assert_eq!(piped("--format csv ").out, "{\"id\":\"a\"}\n");
+}
+
 /// In a folder such a file is one bad record, with the same message.
 #[test]
 fn foreign_files_of_a_folder_are_bad_records() {
@@ -274,9 +288,9 @@ fn bad_records_are_bounded() {
         for output in ["-o list.jsonl ", "-o list.csv ", ""] {
             let run = place.run(&format!("replay --emit {emit} {output}feed.jsonl"));
             assert_eq!((run.code, run.out.as_str()), (1, ""), "{emit}: {run:?}");
-            let message = "1 of 4 records are bad (1 not_json), a share of more than 0, and the list would \
-                say nothing of their \
-                        documents: dead letters keep them, --max-bad 0.25 (source.max_bad) allows them";
+            let message = "1 of 4 records are bad (1 not_json; bad record in \"feed.jsonl\", line 2: not a \
+                complete JSON value (not_json)), a share of more than 0, and the list would say nothing of \
+                their documents: dead letters keep them, --max-bad 0.25 (source.max_bad) allows them";
             assert!(run.err.contains(message), "{run:?}");
             assert!(!place.path("list.jsonl").exists() && !place.path("list.csv").exists());
         }
@@ -288,6 +302,8 @@ fn bad_records_are_bounded() {
     assert_eq!(place.run("replay --emit keep --max-bad 0.25 -o list.jsonl feed.jsonl").code, 0);
     assert_eq!(place.read("list.jsonl"), "{\"id\":\"a\"}\n{\"id\":\"c\"}\n");
     assert_eq!(place.run("replay --emit keep --max-bad 0.2499 feed.jsonl").code, 1);
+    let quiet = place.run("replay -q --emit keep feed.jsonl");
+    assert!(quiet.err.starts_with("error: 1 of 4") && quiet.err.contains("line 2"), "{quiet:?}");
     assert_eq!(place.run("replay feed.jsonl").code, 0, "of other outputs none is bounded");
     let pairs = place.run("replay --emit pairs --max-bad 0 -o pairs.jsonl feed.jsonl");
     assert!(pairs.code == 1 && !place.path("pairs.jsonl").exists(), "{pairs:?}");

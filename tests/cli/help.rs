@@ -26,6 +26,21 @@ fn the_help_lists_the_commands_and_a_first_run() {
 }
 
 #[test]
+fn every_built_in_pipeline_is_named() {
+    let help = dupflow(["replay", "--help"]).out;
+    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/pipelines")).expect("a folder") {
+        let name = file.expect("a file").path();
+        let name = name.file_stem().and_then(|stem| stem.to_str()).expect("a name");
+        assert!(
+            help.contains(&format!(" {name},"))
+                || help.contains(&format!(" {name})"))
+                || help.contains(&format!("({name},")),
+            "{name}"
+        );
+    }
+}
+
+#[test]
 fn every_command_explains_its_options() {
     let pipeline =
         ["-p, --pipeline <PIPELINE>", "[default: minhash]", "--set <KEY=VALUE>", "--set threshold=0.7"];

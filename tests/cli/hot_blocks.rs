@@ -201,3 +201,29 @@ fn bridge(n: u32, limit: u32) {
         }
     }
 }
+
+/// Ids of examples are those of the feeds, in a run against a reference and of units.
+#[test]
+fn examples_are_named_as_they_were_read() {
+    let place = Place::new();
+    let ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let feed = |name: &str| {
+        let texts = (0..).map(|n| page(n..n + 1, n));
+        let feed = ids.iter().zip(texts).map(|(id, text)| upsert(id, &text)).collect::<String>();
+        place.file(name, feed);
+    };
+    feed("old");
+    feed("new");
+    for options in ["--against old", "--emit remove --set text.split=paragraph"] {
+        let (run, stats) = place.replay(&format!("--epoch all --set blocking.cap=2 {options} new"));
+        let hot = stats["hot_blocks"].as_array().unwrap();
+        assert!(!hot.is_empty() && run.err.contains(", such as that of "), "{run:?}");
+        for block in hot {
+            assert!(ids.iter().any(|id| block["example"] == *id), "{options}: {block}");
+            let is_unit = options.contains("split");
+            assert_eq!(block["unit"]["hash"].as_str().map(str::len), is_unit.then_some(16), "{block}");
+            assert_eq!(block["unit"]["occurrence"].as_u64(), is_unit.then_some(0), "{block}");
+        }
+        assert!(!run.err.contains("\\u{0}") && !run.err.contains('\0'), "{run:?}");
+    }
+}

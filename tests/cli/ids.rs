@@ -137,12 +137,14 @@ fn addresses_of_one_page_are_one_document() {
         let (run, stats) = place.replay(&format!("--canonical-url --epoch all --dead-letter bad {input}"));
         assert_eq!(
             (&stats["documents"], &stats["bad_records"]),
-            (&json!(2), &json!({"bad_id": 1})),
+            (&json!(2), &json!({"bad_address": 1})),
             "{input}: {run:?}"
         );
         let pair = &lines(&run.out)[0];
         assert_eq!((&pair["a"], &pair["b"]), (&json!("https://a.example/x"), &json!("https://b.example/")));
-        assert!(place.read("bad").contains("no address"), "{input}");
+        let bad = lines(&place.read("bad"));
+        assert_eq!(bad[0]["reason"], "bad_address", "{input}: {bad:?}");
+        assert!(run.err.contains("the id is no address of a web page"), "{input}: {run:?}");
     }
     let kept = place.run("replay -q --emit documents --max-bad 1 --id-field url --canonical-url pages.jsonl");
     assert_eq!(kept.out, json(&rows[2]), "{kept:?}");
@@ -150,6 +152,17 @@ fn addresses_of_one_page_are_one_document() {
     place.file("feed.jsonl", format!("{}{delete}\n", place.read("pages.jsonl")));
     let (_, stats) = place.replay("--id-field url --canonical-url feed.jsonl");
     assert_eq!((&stats["documents"], &stats["unknown_deletes"]), (&json!(1), &json!(0)));
+    // Any address of a page names it.
+    let named = "--id-field url --canonical-url pages.jsonl";
+    let traced = place.run(&format!("trace --doc http://www.a.example/x#end {named}"));
+    assert!(traced.code == 0 && traced.out.contains("https://a.example/x"), "{traced:?}");
+    let both = "http://a.example/x http://www.b.example --id-field url --canonical-url --corpus pages.jsonl";
+    assert_eq!(place.run(&format!("compare {both}")).code, 0);
+    // Without the name of the field no address is read.
+    for input in ["pages.jsonl", "pages.csv"] {
+        let unnamed = place.run(&format!("replay --canonical-url {input}"));
+        assert!(unnamed.code == 1 && unnamed.err.contains("missing_id"), "{input}: {unnamed:?}");
+    }
     let refused = place.run("replay --ids file --canonical-url pages.jsonl");
     assert!(refused.code == 2 && refused.err.contains("--canonical-url: has no effect"), "{refused:?}");
 }

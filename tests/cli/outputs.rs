@@ -389,3 +389,108 @@ fn the_kept_document_is_chosen_by_a_field() {
     let ended = place.run("replay --emit pairs --set output.keep=max:q feed");
     assert_eq!(ended.code, 0, "no list asks for the field: {ended:?}");
 }
+
+/// A name that says another format or a compression is refused before anything is read, for rows and for
+/// copied records.
+#[test]
+fn a_name_says_what_is_in_the_file() {
+    let place = Place::new();
+    place.file("a.jsonl", "{\"id\":\"a\",\"text\":\"one two three\"}\n");
+    place.file("a.csv", "id,text\na,one two three\n");
+    for emit in ["deltas", "pairs", "clusters", "cluster-deltas", "keep", "remove", "decisions", "rejected:3"]
+    {
+        for (name, why) in [
+            ("k.jsonl.zst", "is compressed by its name, and rows are written as they are: leave .zst out"),
+            ("k.csv.gz", "is compressed by its name"),
+            ("k.jsonl.xz", "is compressed by its name"),
+            ("k.tsv", "is tsv by its name: rows are \"jsonl\", \"csv\" or \"parquet\""),
+            ("k.warc", "is warc by its name"),
+        ] {
+            let run = place.run(&format!("replay --emit {emit} a.jsonl -o {name}"));
+            assert!(run.code == 2 && run.err.contains(why), "{emit} {name}: {run:?}");
+            assert!(!place.path(name).exists(), "{emit} {name}");
+        }
+    }
+    for emit in ["documents", "removed-documents"] {
+        for (input, name, why) in [
+            ("a.csv", "k.parquet", "is parquet by its name, and records are written as they are read"),
+            ("a.csv", "k.jsonl.gz", "is jsonl by its name"),
+            ("a.jsonl", "k.csv", "\"a.jsonl\" is jsonl"),
+            ("a.jsonl", "k.jsonl.bz2", "ends in .bz2: records are compressed as .gz or .zst"),
+            ("a.jsonl", "k.xz", "ends in .xz"),
+        ] {
+            let run = place.run(&format!("replay --emit {emit} {input} -o {name}"));
+            assert!(run.code == 2 && run.err.contains(why), "{emit} {name}: {run:?}");
+            assert!(!place.path(name).exists(), "{emit} {name}");
+        }
+    }
+    // A format that is set counts more than that of the name; names without a format are free.
+    place.replay("--emit keep --output-format jsonl a.jsonl -o k.tsv");
+    place.replay("--emit keep a.jsonl -o k.txt");
+    assert_eq!(place.read("k.tsv"), place.read("k.txt"));
+    place.replay("--emit documents a.jsonl -o k.zstd");
+    let packed = std::fs::read(place.path("k.zstd")).unwrap();
+    assert_eq!(zstd::decode_all(&*packed).unwrap(), std::fs::read(place.path("a.jsonl")).unwrap());
+}
+
+/// What the headers of the inputs show is refused before anything is read.
+#[test]
+fn headers_are_checked_before_the_first_record() {
+    let place = Place::new();
+    place.file("a.csv", "id,text,m_of\na,one two three,x\n");
+    place.file("texts/a.txt", "one two three");
+    place.file("texts/b.txt", "one two three");
+    for (arguments, why) in [
+        ("a.csv --mark m -o k.csv", "--mark: \"a.csv\": there is a column \"m_of\" already"),
+        (
+            "texts -o k",
+            "\"texts/a.txt\" and 1 more: it is one document and has no records: --emit keep names",
+        ),
+        ("texts -o k --set text.split=line", "and with text.split --emit remove the parts to cut"),
+    ] {
+        let run = place.run(&format!("replay --emit documents {arguments}"));
+        assert!(run.code == 2 && run.err.contains(why), "{arguments}: {run:?}");
+        assert!(!place.path("k").exists() && !place.path("k.csv").exists());
+    }
+    #[cfg(feature = "parquet")]
+    {
+        place.run("generate --documents 5 -o x.parquet");
+        place.replay("--emit documents --mark m x.parquet -o y.parquet");
+        for (arguments, why) in [
+            ("x.parquet y.parquet --ids last -o k.parquet", "have different columns: name a folder"),
+            ("y.parquet --mark m -o k.parquet", "--mark: \"y.parquet\": there is a column \"m_cluster\""),
+        ] {
+            let run = place.run(&format!("replay --emit documents {arguments}"));
+            assert!(run.code == 2 && run.err.contains(why), "{arguments}: {run:?}");
+        }
+    }
+}
+
+/// The summary and the stats say what was listed, and that no delta was written.
+#[test]
+fn a_list_is_summed_up() {
+    let place = Place::new();
+    let (first, second) = (words(0..40), words(100..140));
+    let feed = [("a", &first), ("b", &first), ("c", &second)];
+    place.file("f.jsonl", feed.iter().map(|(id, text)| upsert(id, text)).collect::<String>());
+    for emit in ["keep", "remove", "documents", "removed-documents"] {
+        let (run, stats) = place.replay(&format!("--emit {emit} f.jsonl -o out.jsonl"));
+        assert!(run.err.contains("list        2 documents kept, 1 removed, by smallest\n"), "{run:?}");
+        assert!(run.err.contains("pairs       1 alive, 1 delta: 1 insert\n"), "{run:?}");
+        assert_eq!(
+            stats["listed"],
+            serde_json::json!({ "of": "documents", "kept": 2, "removed": 1, "rule": "smallest" })
+        );
+    }
+    for emit in ["remove", "documents"] {
+        let (run, stats) = place.replay(&format!("--emit {emit} --set text.split=line f.jsonl -o out.jsonl"));
+        let bytes = first.len();
+        assert!(
+            run.err.contains(&format!("list        2 units kept, 1 removed with {bytes} B, by ")),
+            "{run:?}"
+        );
+        assert_eq!(stats["listed"]["removed_bytes"], bytes);
+    }
+    let (run, stats) = place.replay("f.jsonl -o out.jsonl");
+    assert!(run.err.contains("1 delta written") && stats["listed"].is_null(), "{run:?}");
+}

@@ -156,6 +156,10 @@ fn another_command_or_another_input_is_refused() {
         assert_eq!(refused.code, 2, "{refused:?}");
         assert!(refused.err.contains(said) && refused.err.contains("--resume: \"work\""), "{refused:?}");
     }
+    let pipeline = place.run(&format!("{arguments} -p exact"));
+    let said = "error: 2 problems\n  --resume: \"work\" is of another replay, whose pipeline was minhash; it is \
+        exact now\n  --resume: name another folder, or remove \"work\" to begin anew\n";
+    assert_eq!((pipeline.code, &*pipeline.err), (2, said));
     let workers = place.run(&format!("{arguments} --workers 3 --memory 64MiB --max-bad 0.2"));
     assert_eq!(workers.code, 0, "what does not decide the result may change: {workers:?}");
 
@@ -164,6 +168,8 @@ fn another_command_or_another_input_is_refused() {
     let refused = changed.run(arguments);
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.err.contains("whose input 1 was \"in\" of 4 files"), "{refused:?}");
+    assert!(refused.err.contains("whose input file \"in/part-2.jsonl\" was "), "{refused:?}");
+    assert!(!refused.err.contains("part-1.jsonl"), "{refused:?}");
 }
 
 #[test]
@@ -177,7 +183,7 @@ fn what_cannot_be_gone_on_with_is_refused_before_the_start() {
         assert!(refused.err.contains(said), "{refused:?}");
         assert!(!place.path("work").exists() && !place.path("in/work").exists());
     };
-    refused("--emit pairs --resume work in", "standard output cannot be gone on with");
+    refused("--emit pairs --resume work in", "standard output cannot be continued");
     refused("--emit pairs --resume work -o out.jsonl -", "\"-\" is no file or folder");
     refused("--emit pairs --resume work --epoch all -o out.jsonl in", "this is all");
     refused("--emit pairs --resume work --provenance -o out.jsonl in", "does not go with --provenance");

@@ -1,7 +1,7 @@
 //! Wrong usage and configuration: all problems are reported at once, with exit code 2, and no file is
 //! changed.
 
-use super::dupflow::Place;
+use super::dupflow::{Place, dupflow};
 
 /// Runs a command that must be refused, and checks which problems it reports, one per line.
 fn refused(place: &Place, arguments: &str, problems: &[&str]) {
@@ -146,6 +146,10 @@ fn pipeline_and_deployment_are_checked_together() {
 fn plan_names_all_problems() {
     let wrong = ["--documents <N>", "threshold: found 2", "sketch.size: found 1"];
     refused(&Place::new(), "plan --documents many --set threshold=2 --set sketch.size=1", &wrong);
+    let memory = ["as in 1000000 or 100M", "take --memory and --spill of a replay"];
+    refused(&Place::new(), "plan --documents 1T --set memory=8GiB", &memory);
+    let plan = |documents: &str| dupflow(["plan", "--documents", documents]).out;
+    assert_eq!(plan("3M"), plan("3000000"));
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub enum BadRecord {
     MissingId,
     /// The id is not a string of 1 to 1,024 bytes.
     BadId,
+    /// Ids are addresses of web pages, and this one is none.
+    BadAddress,
     /// `op` is not a string.
     BadOp,
     /// `op` is a string, but no operation.
@@ -44,13 +46,14 @@ pub enum BadRecord {
 
 impl BadRecord {
     /// Every reason, in the order in which a record is checked.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Framed,
         Self::NotUtf8,
         Self::NotJson,
         Self::NotAnObject,
         Self::MissingId,
         Self::BadId,
+        Self::BadAddress,
         Self::BadOp,
         Self::UnknownOp,
         Self::BadTs,
@@ -72,6 +75,7 @@ impl BadRecord {
             Self::NotAnObject => "not_an_object",
             Self::MissingId => "missing_id",
             Self::BadId => "bad_id",
+            Self::BadAddress => "bad_address",
             Self::BadOp => "bad_op",
             Self::UnknownOp => "unknown_op",
             Self::BadTs => "bad_ts",
@@ -97,6 +101,9 @@ impl fmt::Display for BadRecord {
             Self::NotAnObject => "JSON, but not an object with an \"id\"",
             Self::MissingId => "no id",
             Self::BadId => "the id is not a string of 1 to 1,024 bytes",
+            Self::BadAddress => {
+                "the id is no address of a web page, as in https://example.org/a (--canonical-url)"
+            }
             Self::BadOp => "\"op\" is not a string",
             Self::UnknownOp => "\"op\" is neither \"upsert\" nor \"delete\"",
             Self::BadTs => {
@@ -106,7 +113,9 @@ impl fmt::Display for BadRecord {
             Self::BadText => "\"text\" is not a string",
             Self::BadField => "a field of \"text.fields\" is not a string",
             Self::BadFeatures => {
-                "its text is not of the form that text.features = \"given\" reads: features or a fingerprint"
+                "its text has not the form of text.features = \"given\": a list such as [\"a\", 7] or words \
+                 between blanks; of a fingerprint 16 hexadecimal digits for 64 bits, or whole numbers of 64 \
+                 bits in a list, as in [14110306431060090639]"
             }
             Self::TooLong => "longer than 64 MiB",
             Self::Truncated => "the input ends early or is damaged here",

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-use super::layout::{FileFormat, by_name};
+use super::layout::{FileFormat, PACKED, by_name};
 use dupflow_core::run::missing_feature;
 
 /// How to convert a file in an unsupported format.
@@ -87,10 +87,6 @@ static LETTERS: [(&[u8], &str, Help); 6] = [
     (b"OggS", "a sound", NO_RECORDS),
 ];
 
-/// Endings of names that a decompressor removes, in addition to those that are supported.
-const PACKED: [&str; 12] =
-    [".xz", ".bz2", ".lz4", ".zip", ".7z", ".lz", ".z", ".sz", ".rar", ".br", ".gz", ".zst"];
-
 /// Why an input with this (decompressed) beginning cannot be read in `format`, with a command that helps.
 /// `is_packed`: it is compressed in a supported way. `name`: the name of the input, `-` for standard input.
 pub(crate) fn refused(beginning: &[u8], is_packed: bool, name: &str, format: FileFormat) -> Option<String> {
@@ -98,7 +94,8 @@ pub(crate) fn refused(beginning: &[u8], is_packed: bool, name: &str, format: Fil
     let inner = inner_format(name, format);
     let pipe = |what: &str, command: &str, option: &str| {
         let option = if option.is_empty() { String::new() } else { format!(" --format {option}") };
-        Some(format!("it is {what}, which is not read: {command} {file} | dupflow replay{option} -"))
+        let twice = if name == "-" { "" } else { ", or into a file, where the input is read twice" };
+        Some(format!("it is {what}, which is not read: {command} {file} | dupflow replay{option} -{twice}"))
     };
     match container(beginning) {
         Some((what, Pipe(command))) => return pipe(what, command, inner),
@@ -291,7 +288,8 @@ mod tests {
         let xz = b"\xfd7zXZ\0\0";
         assert_eq!(
             refusal(xz, "a b.csv.xz", FileFormat::Jsonl).unwrap(),
-            "it is compressed with xz, which is not read: xz -dc 'a b.csv.xz' | dupflow replay --format csv -"
+            "it is compressed with xz, which is not read: xz -dc 'a b.csv.xz' | dupflow replay --format csv -, \
+             or into a file, where the input is read twice"
         );
         assert_eq!(
             refusal(xz, "-", FileFormat::Jsonl).unwrap(),
@@ -300,7 +298,7 @@ mod tests {
         assert_eq!(
             refusal(b"[ {\"id\":1}", "日本.json", FileFormat::Jsonl).unwrap(),
             "it is a JSON array, not an object a line, which is not read: jq -c '.[]' '日本.json' | dupflow \
-             replay -"
+             replay -, or into a file, where the input is read twice"
         );
     }
 

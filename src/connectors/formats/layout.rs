@@ -2,6 +2,12 @@
 
 use std::path::Path;
 
+use clap::ValueEnum as _;
+use clap::builder::PossibleValue;
+
+use crate::canonical_url::canonical_id;
+use dupflow_core::doc::DocId;
+
 /// Settings for what inputs do not say themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputLayout {
@@ -22,7 +28,7 @@ pub struct InputLayout {
     /// What it means if several files have the same id.
     pub ids: IdRule,
     /// Whether ids are addresses of web pages, of which the canonical form is the id of the document. A
-    /// record whose id is none is a bad record; numbers of records are not concerned.
+    /// record whose id is none, or that has no id, is a bad record.
     pub canonical_url: bool,
 }
 
@@ -59,9 +65,42 @@ impl InputLayout {
     /// What [`Self::separator`] accepts.
     pub const SEPARATOR: &str = "one character of ASCII that is no quote, or \"tab\"";
 
-    /// Whether the user set the name of the id field.
-    pub(crate) fn names_id(&self) -> bool {
-        self.id != Self::default().id && self.ids != IdRule::File
+    /// The options of a command that read inputs like this, each with its value; `None`: a flag. Those that
+    /// have no effect are left out.
+    pub fn options(&self) -> Vec<(&'static str, Option<String>)> {
+        let Self { format, id, text, ts, csv_delimiter, csv_escape, warc_id, ids, canonical_url } = self;
+        let default = Self::default();
+        let named = |typed: &String, usual: &String| (typed != usual).then(|| typed.clone());
+        let typed = |byte: u8| if byte == b'\t' { "tab".to_owned() } else { char::from(byte).to_string() };
+        let rule = |value: Option<PossibleValue>| value.map(|value| value.get_name().to_owned());
+        let values = [
+            ("format", format.map(|format| format.name().to_owned())),
+            ("id-field", named(id, &default.id)),
+            ("text-field", named(text, &default.text)),
+            ("ts-field", named(ts, &default.ts)),
+            ("csv-delimiter", csv_delimiter.map(typed)),
+            ("csv-escape", csv_escape.map(typed)),
+            ("ids", rule(ids.to_possible_value())),
+            ("warc-id", rule(warc_id.to_possible_value())),
+        ];
+        let values = values.into_iter().filter(|(_, value)| value.is_some());
+        values.chain(canonical_url.then_some(("canonical-url", None))).collect()
+    }
+
+    /// Whether a record without an id is a bad record: the user named its field, or ids are addresses.
+    pub(crate) fn needs_id(&self) -> bool {
+        self.needs_address() || self.id != Self::default().id && self.ids != IdRule::File
+    }
+
+    /// Whether ids of records are addresses.
+    pub(crate) fn needs_address(&self) -> bool {
+        self.canonical_url && self.ids != IdRule::File
+    }
+
+    /// The id of a document that a user names: an address in its canonical form, if ids are addresses.
+    pub fn id_of(&self, typed: &str) -> Option<DocId> {
+        let canonical = self.needs_address().then(|| canonical_id(typed.as_bytes())).flatten();
+        canonical.or_else(|| DocId::new(typed))
     }
 }
 
@@ -130,6 +169,19 @@ impl FileFormat {
             Self::Html => "html",
         }
     }
+}
+
+/// Endings of names that a decompressor removes.
+pub(crate) const PACKED: [&str; 13] =
+    [".xz", ".bz2", ".lz4", ".zip", ".7z", ".lz", ".z", ".sz", ".rar", ".br", ".gz", ".zst", ".zstd"];
+
+/// What the name of a file that is written says of its content: the format of its records, and the ending of
+/// a compression. A name of a text says nothing.
+pub fn promised(path: &Path) -> (Option<FileFormat>, Option<&'static str>) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let packed = PACKED.into_iter().find(|end| name.ends_with(end));
+    let bare = packed.and_then(|end| name.strip_suffix(end)).unwrap_or(&name);
+    (by_name(bare).filter(|format| *format != FileFormat::Text), packed)
 }
 
 /// The format that a file name implies.

@@ -36,6 +36,7 @@ pub(crate) use document::read_text;
 pub use document::text_of_file;
 pub(crate) use foreign::{is_parquet, refused as refused_format};
 pub(crate) use layout::by_name;
+pub use layout::promised;
 pub use layout::{FileFormat, IdRule, InputLayout, WarcId};
 #[cfg(feature = "parquet")]
 pub(crate) use parquet::{ParquetCopy, ParquetTarget};

@@ -67,6 +67,11 @@ impl Input {
         Self { place, layout: Arc::default() }
     }
 
+    /// How its records are read.
+    pub fn layout(&self) -> &InputLayout {
+        &self.layout
+    }
+
     /// Whether it is standard input.
     pub fn is_stdin(&self) -> bool {
         self.place == InputPlace::Stdin

@@ -74,7 +74,8 @@ fn open(input: &Input, stored: impl Read + Send + 'static) -> io::Result<Reopene
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         FileFormat::Text | FileFormat::Html => {
-            let why = "it is one document and has no records: --emit keep names the documents to copy";
+            let why = "it is one document and has no records: --emit keep names the documents to copy, and \
+                with text.split --emit remove the parts to cut";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
     };
@@ -96,7 +97,7 @@ fn at_random(input: &Input) -> io::Result<Arc<dyn RandomAccess>> {
 }
 
 /// The inputs, with each folder replaced by its files, in the order in which they are read.
-pub(crate) fn files_of(inputs: &[Input]) -> Vec<Input> {
+pub fn files_of(inputs: &[Input]) -> Vec<Input> {
     let mut files = Vec::new();
     for input in inputs {
         let InputPlace::Folder(root) = &input.place else {

@@ -48,7 +48,13 @@ impl InputTally {
         let Self { documents: 0, bad: bad @ 1.., first } = self else { return None };
         let records = if *bad == 1 { "record" } else { "records" };
         let first = first.as_deref().unwrap_or("all are bad");
-        Some(format!("\"{name}\" holds {bad} {records} and no {what}: {first}"))
+        let is_text = name == "-" && first.contains(BadRecord::NotJson.reason());
+        let hint = if is_text {
+            "; standard input is read as JSON Lines: of a table name --format csv or tsv"
+        } else {
+            ""
+        };
+        Some(format!("\"{name}\" holds {bad} {records} and no {what}: {first}{hint}"))
     }
 }
 

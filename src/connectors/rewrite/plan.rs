@@ -1,10 +1,12 @@
 //! Checks before a run that its documents can be copied.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::target::{CommonFolder, CopySettings, CopyTarget};
-use crate::formats::FileFormat;
+use super::target::{CommonFolder, CopySettings, CopyTarget, compression};
+#[cfg(feature = "parquet")]
+use crate::formats::taken;
+use crate::formats::{self, Compression, FileFormat, MarkColumns, marked_csv_header};
 use crate::inputs::{Input, RawRecords, Reopened, files_of, reopen};
 
 /// Everything that prevents the copy of documents of these inputs, beside a reference that is read too. Of
@@ -19,13 +21,17 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
     if let CopyTarget::Folder(_) = &settings.target {
         names(inputs, &files, &mut problems);
     }
+    let columns = settings.mark.as_deref().map(|name| MarkColumns::new(name, settings.of_units));
+    // By the error, the first input that has it, and the number of all.
+    let mut unreadable = BTreeMap::<String, (String, usize)>::new();
     let mut first: Option<(String, FileFormat, Vec<u8>)> = None;
     for file in &files {
         let name = file.name();
-        let Reopened { format, text, records, .. } = match reopen(file) {
+        let Reopened { format, text, records, dialect, .. } = match reopen(file) {
             Ok(opened) => opened,
             Err(error) => {
-                problems.push(format!("\"{name}\": {error}"));
+                let of = unreadable.entry(error.to_string()).or_insert_with(|| (name.to_string(), 0));
+                of.1 += 1;
                 continue;
             }
         };
@@ -38,38 +44,72 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
                  their texts: take --emit remove"
             ));
         }
-        let header = match records {
+        let header = match &records {
             RawRecords::Bytes(raw) => raw.header().to_vec(),
             #[cfg(feature = "parquet")]
-            RawRecords::Rows(rows) => {
-                if let Some(error) = settings.cuts().then(|| rows.with_cuts(&text).err()).flatten() {
-                    problems.push(format!("text.split: \"{name}\": {error}"));
-                }
-                Vec::new()
-            }
+            RawRecords::Rows(rows) => rows.schema_text().into_bytes(),
         };
-        let packed = |path: &Path| super::target::compression(path) != crate::formats::Compression::None;
-        if let (FileFormat::Parquet, CopyTarget::File(path) | CopyTarget::Shards(path, _)) =
-            (format, &settings.target)
-            && packed(path)
+        if let Some(columns) = &columns {
+            let taken = match &records {
+                RawRecords::Bytes(_) if header.is_empty() => None,
+                RawRecords::Bytes(_) => marked_csv_header(&header, dialect.delimiter, columns).err(),
+                #[cfg(feature = "parquet")]
+                RawRecords::Rows(rows) => {
+                    columns.names().iter().find(|name| rows.has(name)).map(|name| taken(name))
+                }
+            };
+            problems.extend(taken.map(|error| format!("--mark: \"{name}\": {error}")));
+        }
+        #[cfg(feature = "parquet")]
+        if let RawRecords::Rows(rows) = records
+            && let Some(error) = settings.cuts().then(|| rows.with_cuts(&text).err()).flatten()
         {
-            problems.push(format!("--output: {path:?} is compressed by its name, and Parquet inside itself"));
+            problems.push(format!("text.split: \"{name}\": {error}"));
         }
         match &first {
             _ if matches!(settings.target, CopyTarget::Folder(_)) => {}
-            None => first = Some((name.to_string(), format, header)),
+            None => {
+                misnamed(&settings.target, format, &name, &mut problems);
+                first = Some((name.to_string(), format, header));
+            }
             Some((other, of, _)) if *of != format => problems.push(format!(
                 "--output: \"{other}\" is {} and \"{name}\" is {}: name a folder, as in clean/",
                 of.name(),
                 format.name()
             )),
             Some((other, _, of)) if *of != header => problems.push(format!(
-                "--output: \"{other}\" and \"{name}\" have different headers: name a folder, as in clean/"
+                "--output: \"{other}\" and \"{name}\" have different columns: name a folder, as in clean/"
             )),
             Some(_) => {}
         }
     }
+    problems.extend(unreadable.into_iter().map(|(error, (name, count))| match count {
+        1 => format!("\"{name}\": {error}"),
+        _ => format!("\"{name}\" and {} more: {error}", count - 1),
+    }));
     problems
+}
+
+/// Problems of the name of a file for records of `format`, which are those of the input `name`.
+fn misnamed(target: &CopyTarget, format: FileFormat, name: &str, problems: &mut Vec<String>) {
+    let (CopyTarget::File(path) | CopyTarget::Shards(path, _)) = target else { return };
+    let (promised, packed) = formats::promised(path);
+    match packed {
+        Some(_) if format == FileFormat::Parquet => {
+            problems.push(format!("--output: {path:?} is compressed by its name, and Parquet inside itself"))
+        }
+        Some(end) if compression(path) == Compression::None => {
+            problems.push(format!("--output: {path:?} ends in {end}: records are compressed as .gz or .zst"))
+        }
+        _ => {}
+    }
+    if let Some(promised) = promised.filter(|promised| *promised != format) {
+        let (promised, format) = (promised.name(), format.name());
+        problems.push(format!(
+            "--output: {path:?} is {promised} by its name, and records are written as they are read: \
+             \"{name}\" is {format}"
+        ));
+    }
 }
 
 /// Problems of the folder that is written to.

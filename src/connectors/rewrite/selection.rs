@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::formats::{RecordChoice, RowMark};
-use crate::sinks::{DocumentList, EndList, LiveDocuments, RemovalRule};
+use crate::sinks::{DocumentList, EndList, ListCountsSlot, LiveDocuments, RemovalRule};
 use dupflow_core::doc::DocChange;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::hash::{self, mix};
@@ -102,6 +102,12 @@ impl SelectionSink {
     /// list.
     pub fn new(rule: RemovalRule, listed: DocumentList, is_marked: bool, slot: SelectionSlot) -> Self {
         Self { documents: LiveDocuments::new(rule), listed, is_marked, slot }
+    }
+
+    /// The same, which leaves its counts there.
+    #[must_use]
+    pub fn with_counts(self, counts: ListCountsSlot) -> Self {
+        Self { documents: self.documents.with_counts(counts), ..self }
     }
 
     /// The same for a corpus that is compared with a reference, if it is.

@@ -96,7 +96,7 @@ pub(super) fn shard_name(path: &Path, number: usize) -> OsString {
 pub(super) fn compression(path: &Path) -> Compression {
     match path.extension().map(|ending| ending.to_ascii_lowercase()) {
         Some(ending) if ending == "gz" => Compression::Gzip,
-        Some(ending) if ending == "zst" => Compression::Zstd,
+        Some(ending) if ending == "zst" || ending == "zstd" => Compression::Zstd,
         _ => Compression::None,
     }
 }

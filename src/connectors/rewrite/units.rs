@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use super::selection::{Selection, SelectionSlot};
-use crate::sinks::{EndList, RepeatedUnits};
+use crate::sinks::{EndList, ListCountsSlot, RepeatedUnits};
 use dupflow_core::cluster::{Clusters, KeepRule};
 use dupflow_core::doc::DocChange;
 use dupflow_core::doc::fields::FieldRules;
@@ -22,6 +22,12 @@ impl UnitCutSink {
     /// rule may read.
     pub fn new(clusters: Clusters, keep: KeepRule, held: &FieldRules, slot: SelectionSlot) -> Self {
         Self { units: RepeatedUnits::new(clusters, keep, held), slot }
+    }
+
+    /// The same, which leaves its counts there.
+    #[must_use]
+    pub fn with_counts(self, counts: ListCountsSlot) -> Self {
+        Self { units: self.units.with_counts(counts), ..self }
     }
 }
 

@@ -14,6 +14,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::Serialize;
 
 use super::contained;
 use super::contract::EndList;
@@ -57,12 +61,32 @@ enum LivePairs {
     },
 }
 
+/// How many documents, or units of documents, are in each of the two lists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ListCounts {
+    /// What is listed: "documents" or "units".
+    pub of: &'static str,
+    /// Those that are kept.
+    pub kept: u64,
+    /// Those that are removed.
+    pub removed: u64,
+    /// Of units, the bytes that are removed from texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed_bytes: Option<u64>,
+    /// The rule that chooses what is kept.
+    pub rule: String,
+}
+
+/// Where a list leaves its counts.
+pub type ListCountsSlot = Arc<Mutex<Option<ListCounts>>>;
+
 /// The live documents and their pairs, and which of them are removed.
 pub(crate) struct LiveDocuments {
     pairs: LivePairs,
     alive: BTreeMap<DocId, KeepFacts>,
     /// Whether the corpus is compared with a reference, whose documents are kept.
     has_reference: bool,
+    counts: ListCountsSlot,
 }
 
 impl LiveDocuments {
@@ -74,7 +98,12 @@ impl LiveDocuments {
             }
             RemovalRule::Contained(least) => LivePairs::Contained { least, pairs: BTreeSet::new() },
         };
-        Self { pairs, alive: BTreeMap::new(), has_reference: false }
+        Self { pairs, alive: BTreeMap::new(), has_reference: false, counts: ListCountsSlot::default() }
+    }
+
+    /// The same, which leaves its counts there.
+    pub(crate) fn with_counts(self, counts: ListCountsSlot) -> Self {
+        Self { counts, ..self }
     }
 
     /// The same for documents that hold these fields.
@@ -143,7 +172,7 @@ impl LiveDocuments {
     /// # Errors
     /// If documents are kept by a value that none of them has.
     pub(crate) fn removed(&mut self) -> io::Result<BTreeMap<DocId, (DocId, DocId)>> {
-        let Self { pairs, alive, has_reference } = self;
+        let Self { pairs, alive, has_reference, .. } = self;
         let is_fixed = |id: &DocId| *has_reference && id.is_of_reference();
         let (removed, rule): (BTreeMap<_, _>, _) = match pairs {
             LivePairs::Clusters { clusters, keep, .. } => {
@@ -158,8 +187,10 @@ impl LiveDocuments {
                 (named.collect(), format!("contained:{least}"))
             }
         };
-        let (kept, count) = (self.alive().count() - removed.len(), removed.len());
+        let (kept, count) = ((self.alive().count() - removed.len()) as u64, removed.len() as u64);
         tracing::info!(kept, removed = count, rule, "listed");
+        *self.counts.lock() =
+            Some(ListCounts { of: "documents", kept, removed: count, removed_bytes: None, rule });
         Ok(removed)
     }
 }
@@ -182,6 +213,12 @@ impl<R: RowWriter> KeepList<R> {
     /// As `new`, for any row format.
     pub fn with_rows(out: R, rule: RemovalRule, listed: DocumentList) -> Self {
         Self { out, documents: LiveDocuments::new(rule), listed }
+    }
+
+    /// The same, which leaves its counts there.
+    #[must_use]
+    pub fn with_counts(self, counts: ListCountsSlot) -> Self {
+        Self { documents: self.documents.with_counts(counts), ..self }
     }
 
     /// The same for a corpus that is compared with a reference, if it is.

@@ -25,7 +25,7 @@ pub use deferred::{DeferredWriter, Publication};
 pub use destination::Destination;
 pub use items::{AboveLimit, BenchmarkCounts, ItemCounts, ItemCountsSlot, ItemOutput, ItemRules, ItemSink};
 pub(crate) use keep_list::LiveDocuments;
-pub use keep_list::{DocumentList, KeepList, RemovalRule};
+pub use keep_list::{DocumentList, KeepList, ListCounts, ListCountsSlot, RemovalRule};
 pub use letters::LetterFile;
 pub use marked::MarkedFile;
 #[cfg(feature = "webhook")]

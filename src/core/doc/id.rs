@@ -106,8 +106,16 @@ impl DocId {
 
     /// The document of an id [of a unit](Self::of_unit).
     pub fn document_of_unit(&self) -> &str {
+        self.parts_of_unit()[0]
+    }
+
+    /// What an id [of a unit](Self::of_unit) is made of: its document, and in hexadecimal the hash of its
+    /// content and the number of units before it with that content.
+    pub fn parts_of_unit(&self) -> [&str; 3] {
         let text = self.as_str();
-        &text[..text.len() - UNIT_BYTES]
+        let (document, unit) = text.split_at(text.len() - UNIT_BYTES);
+        let (content, occurrence) = unit.split_at(16);
+        [document, content, occurrence]
     }
 
     /// Words of an id that is stored without an allocation.
@@ -260,6 +268,7 @@ mod tests {
             let document = DocId::new(text).unwrap();
             let unit = document.of_unit(0xab, 7);
             assert_eq!(unit.document_of_unit(), text);
+            assert_eq!(unit.parts_of_unit()[1..], ["00000000000000ab", "00000007"]);
             assert!(unit != document.of_unit(0xab, 8) && unit != document.of_unit(0xac, 7));
         }
     }

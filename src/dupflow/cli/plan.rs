@@ -18,8 +18,9 @@ pub struct Args {
     pub pipeline: PipelineArgs,
 
     /// Show the effect of this plan for this number of documents, all different: sizes of blocks, recall,
-    /// cost [default: blocking.documents].
-    #[arg(long, value_name = "N")]
+    /// cost. As in 1000000 or 100M: K, M and G are thousands, millions and thousand millions [default:
+    /// blocking.documents].
+    #[arg(long, value_name = "N", value_parser = documents)]
     pub documents: Option<u64>,
 
     /// Estimate how many documents a retention leaves at this rate of events, instead of --documents.
@@ -71,6 +72,15 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     };
     super::print(&written)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A number of documents, in units of K, M or G.
+fn documents(typed: &str) -> Result<u64, String> {
+    let units = [("K", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
+    let unit = units.iter().find_map(|(unit, times)| Some((typed.strip_suffix(unit)?, *times)));
+    let (digits, times) = unit.unwrap_or((typed, 1_u64));
+    let number = digits.parse().ok().and_then(|number: u64| number.checked_mul(times));
+    number.ok_or_else(|| "expected a number of documents, as in 1000000 or 100M".to_owned())
 }
 
 /// A number above 0.

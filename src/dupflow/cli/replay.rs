@@ -132,7 +132,7 @@ pub struct Args {
 
     /// The greatest share of bad records, from 0 to 1, inclusive. With more the run fails, and a result that
     /// is written at the end is not published [default: any; for "keep" and "remove" 0].
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", value_parser = arguments::share)]
     pub max_bad: Option<f64>,
 
     /// Watch for documents that resemble those of this file, or folder; may be given several times.
@@ -185,7 +185,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let reference = args.reference.resolve(args.inputs.layout.layout(), &mut problems);
     let fields = args.inputs.layout.columns.fields(&mut problems);
     let mut deployment = args.deployment(fields, verbosity.format);
-    deployment.against = reference.len();
+    // One that cannot be read is a problem of its own.
+    deployment.against = reference.len().max(usize::from(!args.reference.against.is_empty()));
     let others = [
         ("--mark", args.documents.mark.is_some() && !plan.as_ref().is_some_and(Plan::finds_items)),
         ("several processes", args.processes.are_several()),
@@ -243,6 +244,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
     if emits_decisions && deployment.output_format != OutputFormat::Jsonl {
         problems.note(format!("--output-format: {DECISIONS_ARE_JSON}"));
+    }
+    if let Some(path) = deployment.output().filter(|_| args.emit.copied().is_none())
+        && let Some(why) = OutputFormat::misnamed(path, args.output_format.is_some())
+    {
+        problems.note(format!("--output: {why}"));
     }
     if let Some(missing) = deployment.output_format.missing() {
         problems.note(format!("--output-format: {missing}"));
@@ -338,6 +344,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         return Ok(ExitCode::SUCCESS);
     }
 
+    let bad_items = if plan.finds_items() && !is_published {
+        args.reference.check_items(&plan, &inputs[..deployment.against])?
+    } else {
+        0
+    };
     if let Some(replay) = &resumable {
         if is_published {
             tracing::info!("an earlier process has written the result already");
@@ -354,6 +365,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let together = settings.as_ref().map(processes::connect).transpose()?;
     let summary = processes::report_failure(together, |together| {
         let mut job = RunJob::assemble(&plan, &deployment, &Mode::Replay, inputs, together, clock)?;
+        job.demands.bad_items = bad_items;
         let monitor = super::run::monitor::start(&plan, &deployment, &mut job)?;
         if let Some(monitor) = &monitor {
             job = stay(job, monitor.address());
@@ -377,16 +389,10 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         let path = audit::companion(&args.output);
         std::fs::write(&path, provenance.to_json() + "\n").with_context(|| format!("the file {path:?}"))?;
     }
-    verbosity.print(&super::summary::text(&summary))?;
+    verbosity.print(&super::summary::text(&summary, deployment.emit))?;
     problems::check_demands(&summary.unmet)?;
     resumable.map_or(Ok(()), |replay| replay.end(&deployment))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// A share, from 0 to 1.
-fn share(typed: &str) -> Result<f64, String> {
-    let share = typed.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 /// Keeps the run alive after its input has ended, so that the page can query it.

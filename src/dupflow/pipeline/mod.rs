@@ -34,7 +34,7 @@ pub use error::{RunError, chain};
 pub use outcome::{
     DecisionCounts, Demands, EndOutput, FieldCounts, HookCounts, HotBlockReport, Latencies, Measures,
     Quantiles, ReferenceCounts, RejectedOutput, RejectedSummary, ResumedAt, SpillSummary, Summary,
-    WatchCounts,
+    UnitExample, WatchCounts,
 };
 pub use past_error::PastError;
 pub use provenance::{CountsRecord, PipelineRecord, ProgramRecord, Provenance};

@@ -12,7 +12,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
@@ -20,7 +19,6 @@ use super::outcome::Summary;
 use crate::config::{Deployment, EmitKind, Plan, SourceConfig};
 use crate::program;
 use dupflow_connectors::digest::InputDigest;
-use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::intake::BadRecords;
 use dupflow_connectors::sinks::OutputProvenance;
@@ -133,7 +131,7 @@ impl Provenance {
             program: ProgramRecord::this(),
             pipeline: PipelineRecord::new(plan),
             scheme: format!("{:016x}", plan.scheme.fingerprint()),
-            options: options(deployment),
+            options: options(deployment, inputs),
             inputs: inputs.iter().map(input).collect(),
             counts: None,
         }
@@ -223,13 +221,18 @@ impl From<&Summary> for CountsRecord {
 }
 
 /// The options of a replay that decide its result.
-fn options(deployment: &Deployment) -> BTreeMap<String, Json> {
+fn options(deployment: &Deployment, inputs: &[Input]) -> BTreeMap<String, Json> {
     let mut options = BTreeMap::new();
     if deployment.against > 0 {
         // A report does not say what is read, so it cannot be repeated.
         options.insert("against".to_owned(), deployment.against.into());
         options
             .extend(deployment.benchmark.iter().map(|field| ("benchmark".to_owned(), field.as_str().into())));
+        let (own, of_inputs) = (inputs.first().map(Input::layout), deployment.layout());
+        if let Some(layout) = own.filter(|own| (&own.id, &own.text) != (&of_inputs.id, &of_inputs.text)) {
+            options.insert("against-id-field".to_owned(), layout.id.as_str().into());
+            options.insert("against-text-field".to_owned(), layout.text.as_str().into());
+        }
     }
     let mut set = |name: &str, value: Json| {
         debug_assert!(Provenance::OPTIONS.contains(&name), "{name}");
@@ -255,31 +258,9 @@ fn options(deployment: &Deployment) -> BTreeMap<String, Json> {
     }
     let SourceConfig::Files { layout, epoch, .. } = &deployment.source else { return options };
     set("epoch", epoch.to_string().into());
-    let InputLayout { format, id, text, ts, csv_delimiter, csv_escape, warc_id, ids, canonical_url } = layout;
-    if let Some(format) = format {
-        set("format", format.name().into());
+    for (name, value) in layout.options() {
+        set(name, value.map_or(true.into(), Json::from));
     }
-    let default = InputLayout::default();
-    for (name, field, usual) in
-        [("id-field", id, &default.id), ("text-field", text, &default.text), ("ts-field", ts, &default.ts)]
-    {
-        if field != usual {
-            set(name, field.as_str().into());
-        }
-    }
-    let separator = |byte: u8| if byte == b'\t' { "tab".to_owned() } else { char::from(byte).to_string() };
-    for (name, byte) in [("csv-delimiter", csv_delimiter), ("csv-escape", csv_escape)] {
-        if let Some(byte) = byte {
-            set(name, separator(*byte).into());
-        }
-    }
-    let ids = ids.to_possible_value();
-    set("ids", ids.map_or(Json::Null, |value| value.get_name().into()));
-    if *canonical_url {
-        set("canonical-url", true.into());
-    }
-    let warc_id = warc_id.to_possible_value();
-    set("warc-id", warc_id.map_or(Json::Null, |value| value.get_name().into()));
     options
 }
 

@@ -33,6 +33,7 @@ pub use line::{Basis, ClaimVerdict, ItemLine, SectionAnswers, UnjudgedReason};
 pub use sources::{ITEMS, Item, PaperSource};
 
 use super::{EvaluateError, Findings, Study, StudyContext};
+use dupflow_connectors::formats::InputLayout;
 
 /// In this file since `sources` knows no sections.
 impl PaperSource {
@@ -112,6 +113,8 @@ impl SectionContext<'_> {
 pub struct LabelledFiles {
     /// Feeds or folders.
     pub corpus: Vec<PathBuf>,
+    /// How they are read.
+    pub layout: InputLayout,
     /// The path of lines "id label".
     pub labels: PathBuf,
 }

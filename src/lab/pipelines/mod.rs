@@ -14,7 +14,7 @@ mod outcome;
 mod report;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
@@ -25,6 +25,7 @@ use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Pair;
+use dupflow_core::text::TextRules;
 use outcome::PairOutcome;
 
 /// The source of the truth.
@@ -51,6 +52,8 @@ pub struct Pipelines {
     pub thresholds: Vec<f64>,
     /// The corpus or feed; not standard input, since it is read more than once.
     pub corpus: Vec<PathBuf>,
+    /// How it is read.
+    pub layout: InputLayout,
     /// The truth.
     pub truth: TruthFrom,
     /// Maximum number of documents for brute force.
@@ -91,18 +94,14 @@ struct FoundLine {
 
 impl Study for Pipelines {
     fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
-        let mut truths = TruthCache::new(self)?;
-        let judged = match &self.truth {
-            TruthFrom::Judged(path) => Some(JudgedPairs::read(path)?),
-            _ => None,
-        };
+        let mut truths = TruthCache::new(self, bench.planner)?;
         let lowest = self.thresholds.iter().copied().fold(1.0, f64::min);
         let mut runs = Vec::new();
         for pipeline in &self.pipelines {
             for (n, &threshold) in self.thresholds.iter().enumerate() {
                 let plan = self.plan(bench.planner, pipeline, threshold)?;
                 let (mut found, counts) = self.replay(bench, pipeline, threshold)?;
-                if let Some(judged) = &judged {
+                if let Some(judged) = &truths.judged {
                     found.retain(|pair| judged.get(pair).is_some());
                 }
                 let outcome = PairOutcome::new(truths.shared(&plan, lowest)?, threshold, &found);
@@ -128,11 +127,15 @@ impl Study for Pipelines {
                 self.thresholds.iter().map(|threshold| report::found_by_similarity(&runs, *threshold)),
             );
         }
-        let truth = match &self.truth {
-            TruthFrom::Pairs(path) | TruthFrom::Labels(path) | TruthFrom::Judged(path) => {
-                format!("{:?}", path.file_name().unwrap_or_default())
-            }
-            TruthFrom::BruteForce => "all documents compared".to_owned(),
+        let truth = match self.truth.path() {
+            Some(path) if truths.missing > 0 => format!(
+                "{:?}, of whose {} pairs {} have a document that is not in the corpus and do not count",
+                path.file_name().unwrap_or_default(),
+                truths.named,
+                truths.missing,
+            ),
+            Some(path) => format!("{:?}", path.file_name().unwrap_or_default()),
+            None => "all documents compared".to_owned(),
         };
         Ok(Findings {
             name: "pipelines".to_owned(),
@@ -151,7 +154,20 @@ impl Study for Pipelines {
     }
 }
 
+impl TruthFrom {
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Pairs(path) | Self::Labels(path) | Self::Judged(path) => Some(path),
+            Self::BruteForce => None,
+        }
+    }
+}
+
 impl Pipelines {
+    fn inputs(&self) -> Result<Vec<Input>, EvaluateError> {
+        Ok(Input::resolve(&self.corpus, self.layout.clone())?)
+    }
+
     /// The checked pipeline of one run.
     ///
     /// # Errors
@@ -206,6 +222,10 @@ impl Pipelines {
                 .into_iter()
                 .flat_map(|set| ["--set".to_owned(), set]),
         );
+        command.args(self.layout.options().into_iter().map(|(name, value)| match value {
+            Some(value) => format!("--{name}={value}"),
+            None => format!("--{name}"),
+        }));
         command.arg("--").args(self.corpus.iter().map(OsString::from));
         let output = command.stdin(Stdio::null()).output().map_err(EvaluateError::file(&self.program))?;
         if !output.status.success() {
@@ -242,20 +262,58 @@ impl Drop for Temporary {
 /// The truths of the pipelines, cached by text rules and measure.
 struct TruthCache<'s> {
     study: &'s Pipelines,
-    /// The truth of a file.
+    /// The truth of a file: pairs of documents that are in the corpus.
     read: Option<Truth>,
+    /// If its pairs are judged: they, and those that are judged to be no duplicates.
+    judged: Option<JudgedPairs>,
+    /// Pairs of the file.
+    named: usize,
+    /// Those with a document that is not in the corpus.
+    missing: usize,
     computed: Vec<(OwnMeasure, f64, Truth)>,
 }
 
 impl<'s> TruthCache<'s> {
-    fn new(study: &'s Pipelines) -> Result<Self, EvaluateError> {
-        let read = match &study.truth {
-            TruthFrom::Pairs(path) => Some(Truth::pairs(path)?),
-            TruthFrom::Labels(path) => Some(Truth::labels(path)?),
-            TruthFrom::Judged(path) => Some(Truth::judged(&JudgedPairs::read(path)?)),
-            TruthFrom::BruteForce => None,
+    /// # Errors
+    /// If the file or the corpus cannot be read; if the file has pairs, all of documents that are not in the
+    /// corpus.
+    fn new(study: &'s Pipelines, planner: &dyn Planner) -> Result<Self, EvaluateError> {
+        let mut cache = Self { study, read: None, judged: None, named: 0, missing: 0, computed: Vec::new() };
+        let Some(path) = study.truth.path() else { return Ok(cache) };
+        let rules = match (study.pipelines.first(), study.thresholds.first()) {
+            (Some(pipeline), Some(threshold)) => study.plan(planner, pipeline, *threshold)?.scheme.text,
+            _ => TextRules::default(),
         };
-        Ok(Self { study, read, computed: Vec::new() })
+        let alive = truth::ids(study.inputs()?, &rules)?;
+        let mut example = None;
+        let mut is_alive = |pair: &Pair<DocId>| {
+            let is_alive = alive.contains_key(pair.lo()) && alive.contains_key(pair.hi());
+            if !is_alive {
+                example.get_or_insert_with(|| pair.clone());
+            }
+            is_alive
+        };
+        let left = if let TruthFrom::Judged(_) = study.truth {
+            let judged = cache.judged.insert(JudgedPairs::read(path)?);
+            cache.named = judged.retain(is_alive);
+            cache.read = Some(Truth::judged(judged));
+            judged.iter().count()
+        } else {
+            let mut truth = match study.truth {
+                TruthFrom::Labels(_) => Truth::labels(path)?,
+                _ => Truth::pairs(path)?,
+            };
+            cache.named = truth.pairs.len();
+            truth.pairs.retain(|pair, _| is_alive(pair));
+            cache.read.insert(truth).pairs.len()
+        };
+        cache.missing = cache.named - left;
+        match example {
+            Some(example) if left == 0 => {
+                Err(EvaluateError::OtherDocuments { path: path.to_owned(), pairs: cache.named, example })
+            }
+            _ => Ok(cache),
+        }
     }
 
     /// The truth of the file, or Jaccard similarity by the pipeline's text rules.
@@ -286,8 +344,7 @@ impl<'s> TruthCache<'s> {
         let place = if let Some(place) = self.computed.iter().position(is_same) {
             place
         } else {
-            let texts =
-                truth::texts(Input::resolve(&self.study.corpus, InputLayout::default())?, &measure.rules)?;
+            let texts = truth::texts(self.study.inputs()?, &measure.rules)?;
             let limit = self.study.limit;
             if texts.len() > limit {
                 return Err(EvaluateError::TooLarge { documents: texts.len(), limit });

@@ -66,6 +66,13 @@ impl JudgedPairs {
         serde_json::json!({"a": pair.lo(), "b": pair.hi(), "duplicate": is_duplicate}).to_string()
     }
 
+    /// Keeps the pairs that fulfil a condition; returns how many there were.
+    pub fn retain(&mut self, mut keeps: impl FnMut(&Pair<DocId>) -> bool) -> usize {
+        let all = self.0.len();
+        self.0.retain(|pair, _| keeps(pair));
+        all
+    }
+
     /// Whether a pair is a duplicate; `None` if it is not judged.
     pub fn get(&self, pair: &Pair<DocId>) -> Option<bool> {
         self.0.get(pair).copied()

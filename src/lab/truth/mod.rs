@@ -11,6 +11,7 @@
 
 mod judged;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::BufRead;
@@ -91,11 +92,27 @@ impl fmt::Display for OwnMeasure {
 /// # Errors
 /// If an input cannot be read.
 pub fn texts(inputs: Vec<Input>, rules: &TextRules) -> Result<BTreeMap<DocId, String>, EvaluateError> {
+    alive(inputs, rules, |text| text.into_owned())
+}
+
+/// The ids of the documents alive at the end of the inputs.
+///
+/// # Errors
+/// If an input cannot be read.
+pub fn ids(inputs: Vec<Input>, rules: &TextRules) -> Result<BTreeMap<DocId, ()>, EvaluateError> {
+    alive(inputs, rules, |_| ())
+}
+
+fn alive<T>(
+    inputs: Vec<Input>,
+    rules: &TextRules,
+    keep: impl Fn(Cow<'_, str>) -> T,
+) -> Result<BTreeMap<DocId, T>, EvaluateError> {
     let mut alive = BTreeMap::new();
     for_each_event(inputs, &rules.columns(), &BadRecords::new(OnError::Count, None), |_, event| match event
         .text
     {
-        Some(text) => drop(alive.insert(event.id, text.into_owned())),
+        Some(text) => drop(alive.insert(event.id, keep(text))),
         None => drop(alive.remove(&event.id)),
     })?;
     Ok(alive)

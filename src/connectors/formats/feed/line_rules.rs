@@ -79,7 +79,7 @@ impl LineRules {
                     ..RecordShape::default()
                 })
             }),
-            numbered: (all_numbered || *first_id == Leaf::Absent && !layout.names_id())
+            numbered: (all_numbered || *first_id == Leaf::Absent && !layout.needs_id())
                 .then(|| (Arc::clone(name), first)),
             all_numbered,
         })

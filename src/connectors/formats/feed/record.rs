@@ -121,12 +121,18 @@ impl Parser {
             Some(found) => found,
             None => json::read(line, &self.names, &mut self.json, &mut self.further)?,
         };
-        if self.names.canonical_url {
-            found.id = found.id.map(|id| id.and_then(|id| canonical_id(id.as_bytes())));
+        if self.names.canonical_url
+            && let Some(Some(id)) = &mut found.id
+        {
+            *id = canonical_id(id.as_bytes()).ok_or(BadRecord::BadAddress)?;
         }
         let Self { further, in_text, given, rules, places, joined, .. } = self;
         let given = *given;
-        let mut record = Self::examine(found, other, &self.json.text, &further[..*in_text], joined)?;
+        let examined = Self::examine(found, other, &self.json.text, &further[..*in_text], joined);
+        let mut record = examined.map_err(|why| match why {
+            BadRecord::BadText if given.is_some() => BadRecord::BadFeatures,
+            other => other,
+        })?;
         if let (Some(given), Some(text)) = (given, &record.event.text)
             && !given.reads(text)
         {

@@ -98,6 +98,11 @@ impl ParquetCopy {
         self.schema() == other.schema()
     }
 
+    /// The columns as a text, equal for files of one schema.
+    pub(crate) fn schema_text(&self) -> String {
+        format!("{:?}", self.schema())
+    }
+
     /// Whether the file has a column of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.schema().get_fields().iter().any(|field| field.name() == name)

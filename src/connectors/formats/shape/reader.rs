@@ -211,6 +211,7 @@ impl ShapeReader {
                 Leaf::List(list) => Cow::Borrowed(list),
                 Leaf::Null if is_column => Cow::Borrowed(""),
                 Leaf::Absent => return Err(BadRecord::MissingText),
+                _ if self.given.is_some() => return Err(BadRecord::BadFeatures),
                 _ => return Err(BadRecord::BadText),
             },
         };
@@ -265,8 +266,8 @@ impl ShapeReader {
             && !matches!(leaves[place], Leaf::Absent | Leaf::Null)
         {
             let id = named(&leaves[place])?;
-            let id = if self.shape.canonical_url { canonical_id(id.as_bytes()) } else { Some(id) };
-            return id.ok_or(BadRecord::BadId);
+            let canonical = self.shape.canonical_url.then(|| canonical_id(id.as_bytes()));
+            return canonical.unwrap_or(Some(id)).ok_or(BadRecord::BadAddress);
         }
         let key = record.key.ok_or(BadRecord::MissingId)?;
         let key = std::str::from_utf8(key).map_err(|_| BadRecord::BadId)?;

@@ -172,14 +172,16 @@ impl InputReading<'_> {
                             None => Damage {
                                 cause: Some(format!("found {}, which is no address of a page", found(id))),
                                 head: id.clone(),
-                                ..missing(BadRecord::BadId, number)
+                                ..missing(BadRecord::BadAddress, number)
                             },
                         },
                         Some(id) => {
                             self.cutter.row(id, &row)?;
                             continue;
                         }
-                        None if row.text == RowText::Deleted => missing(BadRecord::MissingId, number),
+                        None if row.text == RowText::Deleted || layout.needs_address() => {
+                            missing(BadRecord::MissingId, number)
+                        }
                         None => {
                             self.cutter.row(format!("{name}#{number}").as_bytes(), &row)?;
                             continue;

@@ -9,6 +9,7 @@ use std::io;
 
 use super::repeated::RepeatedUnits;
 use crate::sinks::contract::EndList;
+use crate::sinks::keep_list::ListCountsSlot;
 use crate::sinks::rows::{OutputRow, RowWriter};
 use dupflow_core::cluster::{Clusters, KeepRule};
 use dupflow_core::doc::DocChange;
@@ -26,6 +27,12 @@ impl<R: RowWriter> UnitList<R> {
     /// rule may read.
     pub fn with_rows(out: R, clusters: Clusters, keep: KeepRule, held: &FieldRules) -> Self {
         Self { out, units: RepeatedUnits::new(clusters, keep, held) }
+    }
+
+    /// The same, which leaves its counts there.
+    #[must_use]
+    pub fn with_counts(self, counts: ListCountsSlot) -> Self {
+        Self { units: self.units.with_counts(counts), ..self }
     }
 }
 

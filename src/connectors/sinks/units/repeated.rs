@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::sinks::keep_list::{ListCounts, ListCountsSlot};
 use crate::sinks::rows::{RemovedUnit, UnitName};
 use dupflow_core::cluster::{Clusters, KeepFacts, KeepRule};
 use dupflow_core::doc::fields::FieldRules;
@@ -22,6 +23,7 @@ pub(crate) struct RepeatedUnits {
     pairs: BTreeMap<Pair<DocId>, Similarity>,
     /// The live documents, with the numbers of their records.
     records: BTreeMap<DocId, u64>,
+    counts: ListCountsSlot,
 }
 
 impl RepeatedUnits {
@@ -35,7 +37,13 @@ impl RepeatedUnits {
             alive: BTreeMap::new(),
             pairs: BTreeMap::new(),
             records: BTreeMap::new(),
+            counts: ListCountsSlot::default(),
         }
+    }
+
+    /// The same, which leaves its counts there.
+    pub(crate) fn with_counts(self, counts: ListCountsSlot) -> Self {
+        Self { counts, ..self }
     }
 
     /// Takes the changes of documents and units of an epoch.
@@ -120,6 +128,13 @@ impl RepeatedUnits {
         removed.sort_unstable_by_key(|row| (row.document, row.unit));
         let bytes: u64 = removed.iter().map(|row| row.to - row.from).sum();
         tracing::info!(units = self.alive.len(), removed = removed.len(), bytes, rule = %self.keep, "listed");
+        *self.counts.lock() = Some(ListCounts {
+            of: "units",
+            kept: (self.alive.len() - removed.len()) as u64,
+            removed: removed.len() as u64,
+            removed_bytes: Some(bytes),
+            rule: self.keep.to_string(),
+        });
         removed.iter().try_for_each(each)
     }
 }

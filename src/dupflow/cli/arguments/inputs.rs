@@ -44,15 +44,15 @@ pub struct LayoutArgs {
 pub struct ColumnArgs {
     /// The field or column of the id; "meta.id" is a field inside another [default: id]. A record without one
     /// gets its input and its number there, from 0, as in pages.csv#0.
-    #[arg(long, value_name = "NAME", value_parser = name)]
+    #[arg(long, value_name = "NAME", value_parser = field_name)]
     pub id_field: Option<String>,
 
     /// The field or column of the text [default: text].
-    #[arg(long, value_name = "NAME", value_parser = name)]
+    #[arg(long, value_name = "NAME", value_parser = field_name)]
     pub text_field: Option<String>,
 
     /// The field or column of the time: unix seconds, or a date of ISO 8601 [default: ts].
-    #[arg(long, value_name = "NAME", value_parser = name)]
+    #[arg(long, value_name = "NAME", value_parser = field_name)]
     pub ts_field: Option<String>,
 
     /// The separator of CSV and TSV columns: one character, or "tab" [default: a comma; for TSV a tab].
@@ -71,9 +71,9 @@ pub struct ColumnArgs {
     #[arg(long, value_enum, value_name = "RULE")]
     pub ids: Option<IdRule>,
 
-    /// Ids are addresses of web pages, and those of one page are one id: its canonical form, without scheme,
-    /// "www.", fragment and tracking parameters, as with --id-field url. A record whose id is no address is
-    /// bad. Of web archives with --warc-id uri.
+    /// Ids are addresses of web pages, and those of one page are one id: its canonical form, which begins with
+    /// https:// and has no "www.", fragment and tracking parameters. A record without an address is bad: name
+    /// its field with --id-field url; of web archives with --warc-id uri.
     #[arg(long)]
     pub canonical_url: bool,
 
@@ -179,7 +179,7 @@ impl ColumnArgs {
 }
 
 /// A field name: one or more names with points between them, none empty.
-fn name(typed: &str) -> Result<String, String> {
+pub(super) fn field_name(typed: &str) -> Result<String, String> {
     let is_name = !typed.split('.').any(str::is_empty);
     is_name
         .then(|| typed.to_owned())

@@ -52,6 +52,15 @@ impl TypedValueParser for EmitParser {
 /// What stands before the size of a sample of rejected candidates.
 const SAMPLE: &str = "rejected:";
 
+/// Parses a share, from 0 to 1.
+///
+/// # Errors
+/// What is expected instead.
+pub(in crate::cli) fn share(typed: &str) -> Result<f64, String> {
+    let share = typed.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
 /// Parses `typed`, with the program's name first. Returns what was accepted, and the problems.
 ///
 /// # Errors

@@ -1,12 +1,15 @@
 //! A corpus that is there already, which the inputs are compared with.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::problems::Problems;
+use super::inputs::field_name;
+use super::problems::{self, Problems};
+use super::share;
 use crate::config::{Deployment, EmitKind, Plan, ReferenceConfig, SinkConfig};
 use dupflow_connectors::formats::InputLayout;
-use dupflow_connectors::inputs::Input;
+use dupflow_connectors::inputs::{Input, files_of, for_each_event};
+use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::cluster::ClusterKind;
 use dupflow_core::doc::retention::Retention;
 
@@ -15,7 +18,8 @@ use dupflow_core::doc::retention::Retention;
 pub struct ReferenceArgs {
     /// A corpus that is there already: files, folders, patterns, addresses, or "-"; several times for
     /// several. Its documents are compared with those of the inputs, not with each other, and are neither
-    /// removed nor written. With --emit keep, remove, pairs, documents and removed-documents.
+    /// removed nor written. With --emit keep, remove, pairs, documents and removed-documents; with -p
+    /// decontaminate also items.
     #[arg(long, value_name = "INPUT")]
     pub against: Vec<PathBuf>,
 
@@ -23,11 +27,30 @@ pub struct ReferenceArgs {
     /// the name of its file].
     #[arg(long, value_name = "FIELD", requires = "against")]
     pub benchmark: Option<String>,
+
+    /// The field or column of the id in --against [default: as in the inputs].
+    #[arg(long, value_name = "NAME", value_parser = field_name, requires = "against")]
+    pub against_id_field: Option<String>,
+
+    /// The field or column of the text in --against [default: as in the inputs].
+    #[arg(long, value_name = "NAME", value_parser = field_name, requires = "against")]
+    pub against_text_field: Option<String>,
+
+    /// With -p decontaminate: the greatest share of bad records among the items of --against, from 0 to 1,
+    /// inclusive; with more the run fails before it reads a page [default: 0].
+    #[arg(long, value_name = "SHARE", value_parser = share, requires = "against")]
+    pub against_max_bad: Option<f64>,
 }
 
 impl ReferenceArgs {
-    /// The resolved inputs of the reference; none if there is no reference.
+    /// The resolved inputs of the reference, read like the inputs (`layout`) but for its own fields; none if
+    /// there is no reference.
     pub(in crate::cli) fn resolve(&self, layout: InputLayout, problems: &mut Problems) -> Vec<Input> {
+        let layout = InputLayout {
+            id: self.against_id_field.clone().unwrap_or(layout.id),
+            text: self.against_text_field.clone().unwrap_or(layout.text),
+            ..layout
+        };
         problems.take(Input::resolve(&self.against, layout)).unwrap_or_default()
     }
 
@@ -43,6 +66,43 @@ impl ReferenceArgs {
         }
     }
 
+    /// Reads the items of the reference once before the run: what is wrong with them is known before the
+    /// first page is read. Returns the number of bad records.
+    ///
+    /// # Errors
+    /// If an input cannot be read; if a file has no item; if more records are bad than are allowed.
+    pub(in crate::cli) fn check_items(&self, plan: &Plan, reference: &[Input]) -> anyhow::Result<u64> {
+        let (mut items, mut wrong, mut first, mut unmet) = (0, 0, None, Vec::new());
+        for file in files_of(reference) {
+            let (name, bad) = (file.name(), BadRecords::new(OnError::Count, None));
+            let mut of_file = 0_u64;
+            for_each_event(vec![file], &plan.scheme.text.columns(), &bad, |_, event| {
+                of_file += u64::from(event.text.is_some());
+            })?;
+            let bad_of_file: u64 = bad.counts().values().sum();
+            if of_file == 0 {
+                unmet.push(format!("--against: \"{name}\" holds no item"));
+            }
+            if bad_of_file > 0 {
+                first = first.or_else(|| bad.tallies().into_values().find_map(|tally| tally.first));
+            }
+            items += of_file;
+            wrong += bad_of_file;
+        }
+        let share = wrong as f64 / (items + wrong).max(1) as f64;
+        if share > self.against_max_bad.unwrap_or(0.0) {
+            let least = (share * 1e6).ceil() / 1e6;
+            let first = first.map_or_else(String::new, |first| format!(" ({first})"));
+            unmet.push(format!(
+                "--against: {wrong} of {} records of items are bad{first}, and nothing would look for these \
+                 items: --against-max-bad {least} allows them",
+                items + wrong
+            ));
+        }
+        problems::check_demands(&unmet)?;
+        Ok(wrong)
+    }
+
     /// Sets the rule of pairs for the reference, if there is one. Reports what has no meaning beside one:
     /// `others` are options, each with whether it is set.
     pub(in crate::cli) fn apply(
@@ -56,12 +116,22 @@ impl ReferenceArgs {
             return;
         }
         if !emit.is_list() && !matches!(emit, EmitKind::Pairs | EmitKind::Items) {
-            problems.note("--against: takes --emit keep, remove, pairs, documents or removed-documents");
+            let items = plan.as_ref().is_some_and(|plan| plan.finds_items()).then_some(", items");
+            problems.note(format_args!(
+                "--against: takes --emit keep, remove, pairs, documents, removed-documents{}",
+                items.unwrap_or_default()
+            ));
         }
         for (option, _) in others.iter().filter(|(_, is_set)| *is_set) {
             problems.note(format_args!("--against: does not go with {option}"));
         }
         let Some(plan) = plan else { return };
+        if plan.finds_items() && self.against.iter().any(|path| path == Path::new("-")) {
+            problems.note("--against: items are read twice: name files, not standard input");
+        }
+        if !plan.finds_items() && self.against_max_bad.is_some() {
+            problems.note("--against-max-bad: takes a pipeline that finds items, as \"decontaminate\"");
+        }
         if plan.retention != Retention::default() {
             problems.note("--against: documents that expire would do so on both sides: leave retention out");
         }

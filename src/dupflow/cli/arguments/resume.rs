@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::problems::Problems;
 use crate::config::{Deployment, OutputFormat, Plan, StateConfig};
 use crate::pipeline::Provenance;
-use dupflow_connectors::inputs::{Input, stamp};
+use dupflow_connectors::inputs::{Input, files_of, stamp};
 use dupflow_connectors::intake::{EpochRule, interval};
 use dupflow_connectors::rewrite::{CopyResume, CopySettings, CopyTarget, DocumentsCopy};
 use dupflow_connectors::sinks::MarkedFile;
@@ -85,6 +85,12 @@ impl ResumeArgs {
     }
 }
 
+/// What names the pipeline in a note.
+const PIPELINE: &str = "pipeline";
+
+/// The most files of folders that are noted by name.
+const NAMED_FILES: usize = 1_000;
+
 /// The file of the note.
 const NOTE: &str = "replay.json";
 
@@ -124,7 +130,7 @@ impl ResumableReplay {
             );
         }
         if deployment.output().is_none() {
-            problems.note("--resume: standard output cannot be gone on with: name a file with --output");
+            problems.note("--resume: standard output cannot be continued: name a file with --output");
         }
         for input in inputs.iter().filter(|input| stamp(input).is_none()) {
             problems.note(format_args!(
@@ -152,16 +158,26 @@ impl ResumableReplay {
     ) {
         let Some(ReplayNote { settings: found, .. }) = &self.found else { return };
         let folder = &self.folder;
+        let differs = |name: &String| found.get(name) != settings.get(name);
+        let is_other_pipeline = differs(&PIPELINE.to_owned());
+        // Of another pipeline the keys say nothing more.
+        let is_said = |name: &String| {
+            !is_other_pipeline || name == PIPELINE || name.starts_with("--") || name.starts_with("input ")
+        };
         let names = found.keys().chain(settings.keys().filter(|name| !found.contains_key(*name)));
-        for name in names.filter(|name| found.get(*name) != settings.get(*name)) {
+        let mut is_other = false;
+        for name in names.filter(|name| differs(name) && is_said(name)) {
             let said =
                 |of: &BTreeMap<String, String>| of.get(name).map_or("not set", |value| value).to_owned();
             problems.note(format_args!(
-                "--resume: {folder:?} is of another replay, whose {name} was {}; it is {} now. Name another \
-                folder, or remove this one to begin anew",
+                "--resume: {folder:?} is of another replay, whose {name} was {}; it is {} now",
                 said(found),
                 said(settings)
             ));
+            is_other = true;
+        }
+        if is_other {
+            problems.note(format_args!("--resume: name another folder, or remove {folder:?} to begin anew"));
         }
     }
 
@@ -193,7 +209,7 @@ impl ResumableReplay {
         deployment: &Deployment,
     ) -> anyhow::Result<()> {
         if self.found.is_some() {
-            tracing::info!(folder = ?self.folder, "an earlier replay is gone on with");
+            tracing::info!(folder = ?self.folder, "continues an earlier replay");
             return Ok(());
         }
         if let Some(path) =
@@ -238,6 +254,7 @@ pub(in crate::cli) fn settings(
 ) -> BTreeMap<String, String> {
     let Provenance { program, pipeline, options, .. } = Provenance::begin(plan, deployment, inputs);
     let mut settings = pipeline.keys;
+    settings.insert(PIPELINE.to_owned(), pipeline.name);
     settings.insert("program".to_owned(), format!("{} {:?}", program.version, program.commit));
     // What is allowed is no part of the result.
     let options = options.into_iter().filter(|(name, _)| name != "max-bad");
@@ -257,6 +274,13 @@ pub(in crate::cli) fn settings(
     for (n, input) in inputs.iter().enumerate() {
         let stamp = stamp(input).unwrap_or_default();
         settings.insert(format!("input {}", n + 1), format!("{:?} of {stamp}", input.name()));
+    }
+    let folders: Vec<_> = inputs.iter().filter(|input| input.is_folder()).cloned().collect();
+    let files = files_of(&folders);
+    if files.len() <= NAMED_FILES {
+        for file in files {
+            settings.insert(format!("input file {:?}", file.name()), stamp(&file).unwrap_or_default());
+        }
     }
     settings
 }

@@ -14,6 +14,7 @@ use anyhow::{anyhow, ensure};
 use super::subject::{CorpusRead, NamedText, PairRuling, Subject};
 use crate::cli::rule_fields::RuleFields;
 use crate::config::Plan;
+use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::{Input, for_each_event_until};
 use dupflow_connectors::instant;
 use dupflow_connectors::intake::{BadRecords, OnError};
@@ -47,8 +48,8 @@ struct EventCounts {
 ///
 /// # Errors
 /// If it is not one.
-pub(super) fn id(typed: &Path) -> anyhow::Result<DocId> {
-    let id = typed.to_str().and_then(DocId::new);
+pub(super) fn id(typed: &Path, layout: &InputLayout) -> anyhow::Result<DocId> {
+    let id = typed.to_str().and_then(|typed| layout.id_of(typed));
     id.ok_or_else(|| anyhow!("{typed:?}: an id is UTF-8 and has 1 to {} bytes", DocId::MAX_BYTES))
 }
 

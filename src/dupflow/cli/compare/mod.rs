@@ -128,7 +128,10 @@ fn documents(
     fields: &RuleFields,
     mut problems: Problems,
 ) -> anyhow::Result<Subject> {
-    let (a, b) = (problems.take(corpus::id(&args.a)), problems.take(corpus::id(&args.b)));
+    let (a, b) = {
+        let id = |typed| corpus::id(typed, &args.layout.layout());
+        (problems.take(id(&args.a)), problems.take(id(&args.b)))
+    };
     let ((plan, inputs), (a, b)) = problems.settle(given.zip(a.zip(b)))?;
     corpus::find(plan, inputs, [&a, &b], args.until, fields)
 }

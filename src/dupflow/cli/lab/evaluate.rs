@@ -14,13 +14,13 @@ use clap::{Arg, Command, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 
+use crate::cli::arguments::inputs::ColumnArgs;
 use crate::cli::arguments::problems::Problems;
 use crate::cli::arguments::verbosity::Verbosity;
 use crate::cli::arguments::written;
 use crate::cli::arguments::{self, at_least_one};
 use crate::cli::corpus;
 use crate::config::{BUILT_IN, ConfigError, Draft, FilterPlan, FrozenTables, Plan};
-use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::filter::FilterKind;
@@ -97,6 +97,10 @@ pub struct PipelineStudyArgs {
     #[arg(long, value_name = "INPUT")]
     pub corpus: Vec<PathBuf>,
 
+    /// Where a record of the corpus has its id and text.
+    #[command(flatten)]
+    pub columns: ColumnArgs,
+
     /// The true similar pairs at the end of the corpus. Lines of "id_a id_b similarity", or of "seq op id_a
     /// id_b similarity" for a feed, separated by tabs [default: all documents are compared].
     #[arg(long, value_name = "FILE")]
@@ -122,7 +126,7 @@ pub struct PipelineStudyArgs {
     pub write_idf: Option<PathBuf>,
 
     /// A pipeline to run, by name or path; repeatable [default: all built-in ones except contained,
-    /// decontaminate and tour].
+    /// decontaminate, fingerprint and tour].
     #[arg(short, long = "pipeline", value_name = "PIPELINE")]
     pub pipelines: Vec<String>,
 
@@ -376,11 +380,11 @@ impl Args {
             wanted.extend(PaperSource::ALL.map(|source| (source, None)));
         }
         wanted.sort_by_key(|(source, _)| *source);
-        let labelled = self
-            .whole
-            .labels
-            .as_ref()
-            .map(|labels| LabelledFiles { corpus: self.whole.corpus.clone(), labels: labels.clone() });
+        let labelled = self.whole.labels.as_ref().map(|labels| LabelledFiles {
+            corpus: self.whole.corpus.clone(),
+            layout: self.whole.columns.layout(),
+            labels: labels.clone(),
+        });
         let paper = |(source, item)| Paper {
             source,
             item,
@@ -397,7 +401,8 @@ impl PipelineStudyArgs {
     fn write_idf(&self, path: &Path, mut problems: Problems) -> anyhow::Result<ExitCode> {
         let pipeline = self.pipelines.first().map_or("weighted", String::as_str);
         let plan = problems.take(Plan::load(pipeline, &self.overrides));
-        let inputs = problems.take(Input::resolve(&self.corpus, InputLayout::default()));
+        let inputs = problems.take(Input::resolve(&self.corpus, self.columns.layout()));
+        self.check_columns(&mut problems);
         if self.corpus.is_empty() {
             problems.note("--write-idf needs documents: name a feed or a folder with --corpus");
         }
@@ -433,9 +438,18 @@ impl PipelineStudyArgs {
             overrides: self.overrides.clone(),
             thresholds: self.thresholds.clone(),
             corpus: self.corpus.clone(),
+            layout: self.columns.layout(),
             truth,
             limit: self.brute_force_limit,
             program,
+        }
+    }
+
+    /// Reports options of columns without effect.
+    fn check_columns(&self, problems: &mut Problems) {
+        self.columns.check(problems);
+        if !self.columns.fields.is_empty() {
+            problems.note("--field: a study reads no fields of documents");
         }
     }
 
@@ -450,13 +464,14 @@ impl PipelineStudyArgs {
                 problems.take::<Plan>(Err(*error));
             }
         }
+        self.check_columns(problems);
         if self.corpus.is_empty() {
             problems.note("the study \"pipelines\" needs documents: name a feed or a folder with --corpus");
         }
         if self.corpus.iter().any(|input| input == Path::new("-")) {
             problems.note("--corpus: \"-\" is read once, and the corpus is needed once for each pipeline");
         } else {
-            problems.take(Input::resolve(&self.corpus, InputLayout::default()));
+            problems.take(Input::resolve(&self.corpus, self.columns.layout()));
         }
         let named = [("--truth", &self.truth), ("--labels", &self.labels), ("--judged", &self.judged)];
         let mut given = named.iter().filter(|(_, path)| path.is_some());

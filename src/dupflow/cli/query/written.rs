@@ -95,6 +95,12 @@ impl QueryAnswer {
         }
     }
 
+    /// Whether a document has two shares: of the query's features those that it has, and of its features those
+    /// that the query has.
+    fn has_shares(&self) -> bool {
+        self.documents.iter().any(|document| document.shares.in_id.is_some())
+    }
+
     /// The answer as text or as lines of JSON. If there are several answers, the text begins with the query's
     /// name.
     pub(super) fn written(&self, name: &str, several: bool, format: ReportFormat) -> anyhow::Result<String> {
@@ -103,12 +109,20 @@ impl QueryAnswer {
             if several {
                 let _ = writeln!(out, "{name}");
             }
-            out.push_str("similarity  standard error  blocks  look  components  id\n");
+            let shares = if self.has_shares() { "in document  of document  " } else { "" };
+            let _ = writeln!(out, "similarity  {shares}standard error  blocks  look  components  id");
         }
         for document in &self.documents {
-            let AnswerDocument { id, similarity, blocks, look, components, standard_error, old, .. } =
-                document;
+            let AnswerDocument {
+                id, similarity, shares, blocks, look, components, standard_error, old, ..
+            } = document;
             let side = if *old == Some(true) { " (of the reference)" } else { "" };
+            // Equal shares are the similarity.
+            let share = |share: Option<f64>| share.unwrap_or(*similarity);
+            let shares = match self.has_shares() {
+                true => format!("{:>11.4}  {:>11.4}  ", share(shares.in_id), share(shares.of_id)),
+                false => String::new(),
+            };
             match format {
                 ReportFormat::Json => {
                     out += &serde_json::to_string(&AnswerLine { asked: name, document })?;
@@ -118,15 +132,15 @@ impl QueryAnswer {
                 ReportFormat::Text if *look == 0 => {
                     let _ = writeln!(
                         out,
-                        "{similarity:>10.4}  {:>14}  {:>6}  {:>4}  {:>10}  {id}{side}",
+                        "{similarity:>10.4}  {shares}{:>14}  {:>6}  {:>4}  {:>10}  {id}{side}",
                         "-", "-", "-", "-"
                     );
                 }
                 ReportFormat::Text => {
                     let _ = writeln!(
                         out,
-                        "{similarity:>10.4}  {standard_error:>14.4}  {blocks:>6}  {look:>4}  \
-                        {components:>10}  {id}{side}"
+                        "{similarity:>10.4}  {shares}{standard_error:>14.4}  {blocks:>6}  {look:>4}  \
+                         {components:>10}  {id}{side}"
                     );
                 }
             }

@@ -138,7 +138,7 @@ pub(super) fn run(
         if let Some(summary) =
             run_to_end(args, &plan, &deployment, inputs, together, clock, (sender, events))?
         {
-            verbosity.print(&super::summary::text(&summary))?;
+            verbosity.print(&super::summary::text(&summary, deployment.emit))?;
             super::arguments::problems::check_demands(&summary.unmet)?;
         }
         Ok(ExitCode::SUCCESS)

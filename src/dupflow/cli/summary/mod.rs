@@ -7,9 +7,10 @@ use std::fmt::{Display, Write};
 
 use indicatif::{BinaryBytes, HumanCount};
 
+use crate::config::EmitKind;
 use crate::pipeline::{
     DecisionCounts, FieldCounts, HookCounts, ReferenceCounts, RejectedSummary, ResumedAt, SpillSummary,
-    Summary, WatchCounts,
+    Summary, UnitExample, WatchCounts,
 };
 use crate::plural::count;
 
@@ -17,13 +18,13 @@ use crate::plural::count;
 const NAMED_BLOCKS: usize = 5;
 
 /// A few lines, one per topic. Counts of problems are left out if they are zero.
-pub(super) fn text(summary: &Summary) -> String {
+pub(super) fn text(summary: &Summary, emit: EmitKind) -> String {
     let mut text = String::new();
-    write(&mut text, summary).expect("a string takes what is written to it");
+    write(&mut text, summary, emit).expect("a string takes what is written to it");
     text
 }
 
-fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
+fn write(out: &mut String, s: &Summary, emit: EmitKind) -> std::fmt::Result {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is not negative")]
     let rate = |n: u64| (n as f64 / s.seconds.max(1e-9)).round() as u64;
     writeln!(
@@ -81,7 +82,7 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
     let causes: Vec<_> =
         s.deltas_by_cause.iter().map(|(cause, n)| format!("{} {cause}", HumanCount(*n))).collect();
     let causes = if causes.is_empty() { String::new() } else { format!(": {}", causes.join(", ")) };
-    let written = if s.decisions.is_some() { "" } else { " written" };
+    let written = if emit == EmitKind::Deltas { " written" } else { "" };
     let deltas = count(s.deltas, "delta");
     writeln!(out, "pairs       {} alive, {deltas}{written}{causes}", HumanCount(s.pairs))?;
     results(out, s)?;
@@ -114,6 +115,7 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
         HumanCount(s.accepted)
     )?;
     rejected(out, s)?;
+    records::listed(out, s.listed.as_ref())?;
     records::copied(out, s.copied.as_ref())?;
     items::items(out, s.items.as_ref())?;
     hot_blocks(out, s)?;
@@ -216,7 +218,14 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
     for block in s.hot_blocks.iter().take(NAMED_BLOCKS) {
         let sketches = count(block.sketches as u64, "sketch");
         let (band, hash, example) = (block.table, &block.hash, quoted(&block.example));
-        writeln!(out, "            band {band}, block {hash}: {sketches}, such as that of {example}")?;
+        let of = match &block.unit {
+            Some(UnitExample { hash, occurrence: 0 }) => format!("unit {hash} of {example}"),
+            Some(UnitExample { hash, occurrence }) => {
+                format!("unit {hash}, {occurrence} before it, of {example}")
+            }
+            None => example,
+        };
+        writeln!(out, "            band {band}, block {hash}: {sketches}, such as that of {of}")?;
     }
     match s.hot_blocks.len().saturating_sub(NAMED_BLOCKS) as u64 {
         0 => Ok(()),
@@ -291,6 +300,7 @@ mod tests {
             rejected: None,
             copied: None,
             items: None,
+            listed: None,
             idf_tables: 0,
             resketched: 0,
             starred_groups: 0,
@@ -319,14 +329,15 @@ candidates  1 meeting in blocks, 0 ended by the first word; 1 pair compared by 6
 latency     1.50 ms from an epoch's first event to its deltas, 99th percentile 20.00 ms, at most 1.50 s
 memory      10.00 MiB at most; scheme 0123456789abcdef
 ";
-        assert_eq!(text(&summary()), expected);
+        assert_eq!(text(&summary(), EmitKind::Deltas), expected);
+        assert!(text(&summary(), EmitKind::Keep).contains("pairs       0 alive, 1 delta: 1 insert\n"));
     }
 
     #[test]
     fn a_memory_budget_has_its_line() {
         let spill =
             SpillSummary { rows: 9000, reads: 1, writes: 2, file_bytes: 8 << 20, seconds_over_budget: 3 };
-        let text = text(&Summary { spill: Some(spill), ..summary() });
+        let text = text(&Summary { spill: Some(spill), ..summary() }, EmitKind::Deltas);
         let line = "spilled     8.00 MiB in files; 9,000 rows looked up, 1 read (1.000 an event), 2 writes; \
             over the memory budget in 3 seconds\n";
         assert!(text.contains(line), "{line}\nis not in\n{text}");
@@ -337,7 +348,8 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
         let hook = HookCounts { delivered: 2, refused: 1, undelivered: 1200 };
         let decisions = DecisionCounts { written: 10, copies: 1, unique: 6, ended: 1, changed: 3 };
         let watches = WatchCounts { watches: 2, notices: 1203, hook: Some(hook) };
-        let text = text(&Summary { decisions: Some(decisions), watches: Some(watches), ..summary() });
+        let summary = Summary { decisions: Some(decisions), watches: Some(watches), ..summary() };
+        let text = text(&summary, EmitKind::Decisions);
         for line in [
             "pairs       0 alive, 1 delta: 1 insert\n",
             "decisions   10 written: 1 copy, 2 the oldest of a cluster, 6 unique, 1 not alive at the end of \
@@ -355,8 +367,9 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             table: 3,
             hash: "0badcafe".to_owned(),
             example: format!("of {sketches}"),
+            unit: None,
         };
-        let text = text(&Summary {
+        let summary = Summary {
             events: 3000,
             epochs: 2,
             sketches: 2,
@@ -378,7 +391,8 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             clusters: 1001,
             giant_clusters: 1,
             ..summary()
-        });
+        };
+        let text = text(&summary, EmitKind::Deltas);
         for line in [
             "read        3,000 events with",
             " 2 epochs and 1 worker: ",

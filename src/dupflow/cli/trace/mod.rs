@@ -54,7 +54,7 @@ const SHOWN: usize = 12;
 /// All problems of the pipeline; an input that cannot be read; a document that the input does not contain.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load_without_reference());
-    let id = DocId::new(&args.doc);
+    let id = args.inputs.layout.layout().id_of(&args.doc);
     if id.is_none() {
         problems.note(format_args!("--doc: an id has 1 to {} bytes", DocId::MAX_BYTES));
     }

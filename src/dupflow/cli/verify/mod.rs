@@ -179,7 +179,8 @@ fn replay_args(options: &BTreeMap<String, Json>, output: &Path, args: &Args) -> 
     for (name, value) in options {
         if name == "against" {
             anyhow::bail!(
-                "the report is of inputs that were compared with others (--against), which it does not name"
+                "the report is of a replay with --against, which is not verified: verify reads no corpus to \
+                 compare with"
             );
         }
         // Others have paths: a report may come from someone else, and must not say what is read and written.

@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use super::sink::SinkConfig;
 use super::source::SourceConfig;
 use crate::config::settings::{FileSettings, ProblemKind};
+use dupflow_connectors::formats::{FileFormat, promised};
 use dupflow_connectors::rewrite::CopyResume;
 use dupflow_connectors::sinks::{DecisionMode, DocumentList};
 use dupflow_core::run::missing_feature;
@@ -107,6 +108,21 @@ impl OutputFormat {
     pub fn of_name(path: Option<&Path>) -> Self {
         let ending = path.and_then(Path::extension).unwrap_or_default().to_ascii_lowercase();
         [Self::Csv, Self::Parquet].into_iter().find(|format| ending == *format.name()).unwrap_or_default()
+    }
+
+    /// Why a result that is rows cannot have this name, which says another format or a compression. A format
+    /// that is set beside it counts more than the name's.
+    pub fn misnamed(path: &Path, is_set: bool) -> Option<String> {
+        let rows = "rows are \"jsonl\", \"csv\" or \"parquet\"";
+        match promised(path) {
+            (_, Some(end)) => Some(format!(
+                "{path:?} is compressed by its name, and rows are written as they are: leave {end} out, or \
+                    compress standard output"
+            )),
+            (Some(FileFormat::Jsonl | FileFormat::Csv | FileFormat::Parquet) | None, None) => None,
+            (Some(named), None) => (!is_set)
+                .then(|| format!("{path:?} is {} by its name: {rows}; name another format", named.name())),
+        }
     }
 
     /// Why this build cannot write the format; `None` if it can.
@@ -230,7 +246,9 @@ pub(super) fn output_format(
     let other = (is_nested.then_some(DECISIONS_ARE_JSON))
         .or(is_stream.then_some(stream))
         .or(is_read_back.then_some(read_back));
-    if let Some(what) = format.missing().or(other.map(str::to_owned))
+    let misnamed =
+        || path.as_deref().filter(|_| is_kept).and_then(|path| OutputFormat::misnamed(path, set.is_some()));
+    if let Some(what) = format.missing().or(other.map(str::to_owned)).or_else(misnamed)
         && settings.sound(&[key, "sink.format", "sink.emit"])
     {
         settings.problem(key, ProblemKind::Contradiction(what));

@@ -58,6 +58,14 @@ impl Draft {
         let mut settings = FileSettings::new(&[keys::KEYS], keys::LATER);
         settings.add_file(name, text, folder);
         overrides.iter().for_each(|typed| settings.add_override(typed));
+        for key in ["memory", "spill.path"] {
+            if settings.is_set(key) {
+                let what = "is no key of a pipeline: name it in the deployment file of a run (-c), or take \
+                    --memory and --spill of a replay";
+                settings.problem(key, ProblemKind::Contradiction(what.to_owned()));
+                settings.forget(key);
+            }
+        }
         settings.reject_unknown();
 
         let verify = filter::verify(&mut settings);

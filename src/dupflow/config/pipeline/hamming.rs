@@ -1,7 +1,7 @@
 //! Blocking by Hamming distance: reads `distance`, `tables` and `common` of a blocking into a design.
 
 use super::keys::{self, BlockingKeys};
-use crate::config::settings::{ConfigKey, FileSettings, ProblemKind, without_effect};
+use crate::config::settings::{ConfigKey, FileSettings, ProblemKind};
 use dupflow_core::block::hamming::optimiser::Workload;
 use dupflow_core::block::hamming::{Design, DesignError, DesignKind};
 use dupflow_core::block::{BlockingKind, BlockingParams};
@@ -19,7 +19,14 @@ pub(super) fn threshold(settings: &mut FileSettings, sketch: &SketchParams) -> O
     let Some(distance) = settings.get(&keys::DISTANCE) else {
         return settings.get(&keys::THRESHOLD);
     };
-    without_effect(settings, "filter.kind", "hamming", &["threshold"]);
+    if settings.applies_with("threshold", "filter.kind") {
+        let of = shape.map_or(String::new(), |shape| format!(" of {}", shape.size));
+        let what = format!(
+            "has no effect with blocking.distance = {distance}{of}, which decides what is similar: set that one"
+        );
+        settings.problem("threshold", ProblemKind::Contradiction(what));
+    }
+    settings.forget("threshold");
     let shape = shape?;
     Some(shape.agreement.similarity(1.0 - distance as f64 / shape.size as f64))
 }

@@ -31,7 +31,7 @@ use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source};
-use dupflow_connectors::sinks::{ItemCountsSlot, LetterFile, Sink};
+use dupflow_connectors::sinks::{ItemCountsSlot, LetterFile, ListCountsSlot, Sink};
 use dupflow_connectors::state::{self, Store, StoredState};
 use dupflow_connectors::tables::TableOutput;
 use dupflow_core::description::Description;
@@ -110,8 +110,9 @@ impl RunJob {
             // A run writes pairs of items as they are found.
             let finds_items = plan.finds_items() && deployment.against > 0;
             let items = finds_items.then(ItemCountsSlot::default);
-            let items = items.as_ref();
-            SinkParts { plan, deployment, mode, stages: &stages, run, provenance, inputs, items }.sink()?
+            let (items, listed) = (items.as_ref(), &ListCountsSlot::default());
+            SinkParts { plan, deployment, mode, stages: &stages, run, provenance, inputs, items, listed }
+                .sink()?
         } else {
             (nowhere(), None)
         };
@@ -125,6 +126,7 @@ impl RunJob {
                 is_list: deployment.emit.is_list() || (plan.finds_items() && deployment.against > 0),
                 finds_items: plan.finds_items(),
                 last_of_id: deployment.layout().ids != IdRule::Once,
+                bad_items: 0,
                 before: 0,
             },
             publication,

@@ -23,9 +23,9 @@ use dupflow_connectors::rewrite::{
 };
 use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, CsvRows, DecisionLines, DeferredWriter, DeltaLines, Destination,
-    DocumentList, ItemCountsSlot, ItemOutput, ItemRules, ItemSink, JsonLines, KeepList, MarkedFile,
-    PairLines, PairStyle, Publication, RemovalRule, RowKind, RowWriter, Sink, StandardError, UnitList,
-    WithProvenance,
+    DocumentList, ItemCountsSlot, ItemOutput, ItemRules, ItemSink, JsonLines, KeepList, ListCountsSlot,
+    MarkedFile, PairLines, PairStyle, Publication, RemovalRule, RowKind, RowWriter, Sink, StandardError,
+    UnitList, WithProvenance,
 };
 use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
@@ -53,12 +53,19 @@ pub(super) struct SinkParts<'a> {
     pub(super) inputs: (&'a [Input], &'a Arc<RecordIndex>),
     /// Where the counts of items are left, if items of a reference are what is found.
     pub(super) items: Option<&'a ItemCountsSlot>,
+    /// Where the counts of lists are left.
+    pub(super) listed: &'a ListCountsSlot,
 }
 
 impl SinkParts<'_> {
     /// The sink of the deployment.
     pub(super) fn sink(self) -> Result<Assembled, AssembleError> {
         let (sink, output) = self.plain_sink()?;
+        let is_list = self.deployment.emit.is_list();
+        let output = output.map(|output| match is_list {
+            true => EndOutput::Listed(Box::new(output), Arc::clone(self.listed)),
+            false => output,
+        });
         let Some(slot) = self.items else { return Ok((sink, output)) };
         let sink = match self.deployment.emit {
             EmitKind::Items => sink,
@@ -250,9 +257,11 @@ impl SinkParts<'_> {
         let is_marked = mark.is_some();
         let keep = self.plan.keep.clone();
         let sink: Box<dyn Sink + Send> = if self.plan.scheme.units.is_some() {
-            Box::new(UnitCutSink::new(self.clusters(), keep, &self.stages.fields, Arc::clone(&slot)))
+            let sink = UnitCutSink::new(self.clusters(), keep, &self.stages.fields, Arc::clone(&slot));
+            Box::new(sink.with_counts(Arc::clone(self.listed)))
         } else {
-            let sink = SelectionSink::new(self.removal(), listed, is_marked, Arc::clone(&slot));
+            let sink = SelectionSink::new(self.removal(), listed, is_marked, Arc::clone(&slot))
+                .with_counts(Arc::clone(self.listed));
             Box::new(sink.with_fields(&self.stages.fields).with_reference(self.deployment.has_reference()))
         };
         let inputs = self.inputs.0.get(self.deployment.against..).unwrap_or_default().to_vec();
@@ -306,7 +315,8 @@ impl SinkParts<'_> {
         let metrics = Arc::clone(&self.stages.observers.metrics);
         match self.deployment.emit {
             EmitKind::Remove if self.plan.scheme.units.is_some() => {
-                Box::new(UnitList::with_rows(rows, clusters, self.plan.keep.clone(), &self.stages.fields))
+                let list = UnitList::with_rows(rows, clusters, self.plan.keep.clone(), &self.stages.fields);
+                Box::new(list.with_counts(Arc::clone(self.listed)))
             }
             EmitKind::Deltas => {
                 let sink = DeltaLines::with_rows(rows, self.evidence()).with_style(self.style());
@@ -319,10 +329,10 @@ impl SinkParts<'_> {
             EmitKind::Keep | EmitKind::Remove => {
                 let is_kept = self.deployment.emit == EmitKind::Keep;
                 let listed = if is_kept { DocumentList::Kept } else { DocumentList::Removed };
-                let list = KeepList::with_rows(rows, self.removal(), listed);
-                Box::new(
-                    list.with_fields(&self.stages.fields).with_reference(self.deployment.has_reference()),
-                )
+                let list = KeepList::with_rows(rows, self.removal(), listed)
+                    .with_counts(Arc::clone(self.listed))
+                    .with_fields(&self.stages.fields);
+                Box::new(list.with_reference(self.deployment.has_reference()))
             }
             EmitKind::Items => {
                 let slot = self.items.expect("this is checked before a job is assembled");

@@ -21,6 +21,8 @@ pub struct Demands {
     /// Whether an id may be in several files, and its last document counts. If false, a list fails for such
     /// an id.
     pub last_of_id: bool,
+    /// Bad records of items, which have a bound of their own.
+    pub bad_items: u64,
     /// Events that an earlier process has read of a replay.
     pub before: u64,
 }
@@ -30,7 +32,7 @@ impl Demands {
     pub(in crate::pipeline) fn unmet(&self, measures: &Measures, origins: Option<&Origins>) -> Vec<String> {
         let mut unmet: Vec<String> =
             measures.inputs.iter().filter_map(|(name, tally)| tally.no_document(name)).collect();
-        let bad: u64 = measures.bad_records.values().sum();
+        let bad = measures.bad_records.values().sum::<u64>().saturating_sub(self.bad_items);
         let all = bad + self.before + measures.counts.get(Counter::Events);
         let allowed = self.max_bad.or(self.is_list.then_some(0.0));
         if let Some(allowed) = allowed
@@ -44,12 +46,12 @@ impl Demands {
             }
             let least = (share(bad, all) * 1e6).ceil() / 1e6;
             let list = if self.is_list { ", and the list would say nothing of their documents" } else { "" };
-            write!(
-                line,
-                "), a share of more than {allowed}{list}: dead letters keep them, --max-bad {least} \
-                (source.max_bad) allows them"
-            )
-            .expect("a string takes what is written to it");
+            let first = measures.inputs.values().find_map(|tally| tally.first.as_deref());
+            let first = first.map_or_else(String::new, |first| format!("; {first}"));
+            let allows = format!(", --max-bad {least} (source.max_bad) allows them");
+            let allows = if bad < all { &*allows } else { "" };
+            write!(line, "{first}), a share of more than {allowed}{list}: dead letters keep them{allows}")
+                .expect("a string takes what is written to it");
             unmet.push(line);
         }
         let replaced = measures.counts.get(Counter::ReplacedAcrossFiles);

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use dupflow_connectors::digest::DigestTable;
 use dupflow_connectors::intake::{BadRecords, InputTally};
+use dupflow_core::block::{BlockKey, HotBlock};
 use dupflow_core::run::metrics::Counts;
+use dupflow_core::sketch::Scheme;
 use dupflow_engine::dataflow::Stages;
 
 /// Longest time that the histogram distinguishes, in microseconds.
@@ -50,8 +52,37 @@ pub struct HotBlockReport {
     pub table: u16,
     /// Its hash as 8 hexadecimal digits.
     pub hash: String,
-    /// The id of a document in it.
+    /// The id of a document in it, as it was read.
     pub example: String,
+    /// Where documents are cut into units: which unit of that document.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unit: Option<UnitExample>,
+}
+
+/// A unit of a document.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct UnitExample {
+    /// The hash of its content as 16 hexadecimal digits.
+    pub hash: String,
+    /// The number of units before it with the same content.
+    pub occurrence: u32,
+}
+
+impl HotBlockReport {
+    fn new(key: BlockKey, block: &HotBlock, scheme: &Scheme) -> Self {
+        let (table, hash) = (key.table, format!("{:010x}", key.hash()));
+        let (example, unit) = match &block.document {
+            Some(id) if scheme.units.is_some() => {
+                let [document, content, occurrence] = id.parts_of_unit();
+                let occurrence = u32::from_str_radix(occurrence, 16).unwrap_or_default();
+                (document.to_owned(), Some(UnitExample { hash: content.to_owned(), occurrence }))
+            }
+            Some(id) if scheme.pairs.has_reference() => (id.without_side().to_owned(), None),
+            Some(id) => (id.to_string(), None),
+            None => (block.example.to_string(), None),
+        };
+        Self { sketches: block.sketches, table, hash, example, unit }
+    }
 }
 
 /// Histogram of times up to one day, with a fixed size of 230 KB. The resolution is one microsecond or one
@@ -74,12 +105,8 @@ impl Measures {
     /// The measurements of this process so far.
     pub(in crate::pipeline) fn collect(stages: &Stages, bad: &BadRecords, latencies: Latencies) -> Self {
         let hot_blocks = stages.observers.hot_blocks.lock();
-        let hot_blocks = hot_blocks.iter().map(|(key, block)| HotBlockReport {
-            sketches: block.sketches,
-            table: key.table,
-            hash: format!("{:010x}", key.hash()),
-            example: block.document.as_ref().map_or_else(|| block.example.to_string(), ToString::to_string),
-        });
+        let hot_blocks =
+            hot_blocks.iter().map(|(key, block)| HotBlockReport::new(*key, block, &stages.scheme));
         Self {
             counts: stages.observers.metrics.counts(),
             bad_records: bad.counts().into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
@@ -193,7 +220,13 @@ mod tests {
                     InputTally { documents: events, bad: 3, first: None },
                 )]),
                 digests: DigestTable::default(),
-                hot_blocks: vec![HotBlockReport { sketches: block, table: 0, hash, example: "x".to_owned() }],
+                hot_blocks: vec![HotBlockReport {
+                    sketches: block,
+                    table: 0,
+                    hash,
+                    example: "x".to_owned(),
+                    unit: None,
+                }],
                 latencies: latencies([time]),
                 peak_rss_bytes: rss,
             }

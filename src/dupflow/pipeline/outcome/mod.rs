@@ -6,7 +6,7 @@ mod rejected;
 mod summary;
 
 pub use demands::Demands;
-pub use measures::{HotBlockReport, Latencies, Measures, Quantiles};
+pub use measures::{HotBlockReport, Latencies, Measures, Quantiles, UnitExample};
 pub(in crate::pipeline) use rejected::EndCounts;
 pub use rejected::{EndOutput, RejectedOutput, RejectedSummary};
 pub use summary::{

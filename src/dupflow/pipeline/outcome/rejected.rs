@@ -6,7 +6,9 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use dupflow_connectors::rewrite::{CopiedDocuments, DocumentsCopy};
-use dupflow_connectors::sinks::{ItemCounts, ItemCountsSlot, OutputRow, Publication, RowWriter};
+use dupflow_connectors::sinks::{
+    ItemCounts, ItemCountsSlot, ListCounts, ListCountsSlot, OutputRow, Publication, RowWriter,
+};
 use dupflow_core::detect::{CandidateSurvey, RejectedCounts, RejectedSample};
 use dupflow_engine::dataflow::Stages;
 use serde::Serialize;
@@ -22,6 +24,8 @@ pub enum EndOutput {
     Documents(Box<DocumentsCopy>),
     /// Any of them, or one that was written during the run, and the counts of items beside it.
     WithItems(Option<Box<EndOutput>>, ItemCountsSlot),
+    /// Any of them that is a list, and its counts.
+    Listed(Box<EndOutput>, ListCountsSlot),
 }
 
 /// What is known of an output that was written once a run had ended.
@@ -30,6 +34,7 @@ pub(in crate::pipeline) struct EndCounts {
     pub(in crate::pipeline) rejected: Option<RejectedSummary>,
     pub(in crate::pipeline) copied: Option<CopiedDocuments>,
     pub(in crate::pipeline) items: Option<ItemCounts>,
+    pub(in crate::pipeline) listed: Option<ListCounts>,
 }
 
 /// The output of a sample of rejected candidates.
@@ -78,6 +83,10 @@ impl EndOutput {
                     copied => Some(copied?),
                 };
                 return Ok(counts);
+            }
+            Self::Listed(output, slot) => {
+                let counts = output.write(stages, threads)?;
+                return Ok(EndCounts { listed: slot.lock().take(), ..counts });
             }
             Self::WithItems(output, slot) => {
                 let output = output.map(|output| output.write(stages, threads)).transpose()?;

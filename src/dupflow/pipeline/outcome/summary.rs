@@ -9,7 +9,7 @@ use super::measures::{HotBlockReport, Measures, Quantiles};
 use super::rejected::RejectedSummary;
 use dupflow_connectors::digest::InputDigest;
 use dupflow_connectors::rewrite::CopiedDocuments;
-use dupflow_connectors::sinks::ItemCounts;
+use dupflow_connectors::sinks::{ItemCounts, ListCounts};
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::watch::{HookState, WatchState};
 use dupflow_core::time::Epoch;
@@ -98,6 +98,9 @@ pub struct Summary {
     /// The records that were copied, if records of documents are emitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copied: Option<CopiedDocuments>,
+    /// The counts of a list of documents or of units, if one is emitted, or their records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listed: Option<ListCounts>,
     /// The counts of the items of a reference, if these are what is found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<ItemCounts>,
@@ -297,6 +300,7 @@ impl Summary {
             rejected: None,
             copied: None,
             items: None,
+            listed: None,
             starred_groups: count(Counter::Starred),
             clusters: clusters + giant_clusters,
             giant_clusters,

@@ -109,13 +109,15 @@ impl Running {
         };
         let output = publication.filter(|_| unmet.is_empty());
         let written = output.map(|output| output.write(&stages, threads)).transpose();
-        let EndCounts { rejected, copied, items } = written.map_err(RunError::Sink)?.unwrap_or_default();
+        let EndCounts { rejected, copied, items, listed } =
+            written.map_err(RunError::Sink)?.unwrap_or_default();
         Ok(Summary {
             unmet,
             resumed,
             rejected,
             copied,
             items,
+            listed,
             ..Summary::new(&measures, &stages, threads, shared.clock.now())
         })
     }

@@ -15,6 +15,7 @@ use super::super::{
     Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
 };
 use super::{DOCUMENTS, SURPLUS};
+use dupflow_connectors::formats::InputLayout;
 use dupflow_core::block::hamming::{Design, DesignKind, MOST_KEYS, radius};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Pair;
@@ -70,6 +71,7 @@ fn replay(
         overrides: overrides.into(),
         thresholds: vec![SIMILARITY],
         corpus: vec![feed.to_owned()],
+        layout: InputLayout::default(),
         truth: TruthFrom::BruteForce,
         limit: 0,
         program: work.program.to_owned(),

@@ -8,7 +8,6 @@ use super::super::{
 use crate::generate::labelled::{Labelled, LabelledDocument};
 use crate::table::{ResultTable, row};
 use crate::{EvaluateError, truth};
-use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::mix;
@@ -74,9 +73,9 @@ pub(super) fn corpora(work: &SectionContext<'_>) -> Result<Vec<LabelledFeatures>
     let shape = shape(work);
     let generated = shape.corpus().map(|LabelledDocument { label, text, .. }| (label, text));
     let mut all = vec![LabelledFeatures::new("generated", generated), framed(work)];
-    if let Some(LabelledFiles { corpus, labels }) = work.labelled {
+    if let Some(LabelledFiles { corpus, layout, labels }) = work.labelled {
         let mut labels: BTreeMap<DocId, String> = truth::labels(labels)?;
-        let texts = truth::texts(Input::resolve(corpus, InputLayout::default())?, &TextRules::default())?;
+        let texts = truth::texts(Input::resolve(corpus, layout.clone())?, &TextRules::default())?;
         // A document without a label gets one of its own.
         let mut label = |id: &DocId| labels.remove(id).unwrap_or_else(|| format!("\t{id}"));
         all.push(LabelledFeatures::new("your own", texts.into_iter().map(|(id, text)| (label(&id), text))));

@@ -22,7 +22,7 @@ use crate::config::{FilterPlan, Plan};
 use crate::plural::count;
 use dupflow_core::filter::FilterKind;
 use dupflow_lab::ResultTable;
-use dupflow_lab::calibrate::{Calibration, Draw, Goal};
+use dupflow_lab::calibrate::{Calibration, Draw, Goal, Interval};
 use dupflow_lab::truth::JudgedPairs;
 
 /// Arguments of `calibrate`.
@@ -220,11 +220,13 @@ impl Args {
             crate::cli::print(&out)?;
             bail!("no threshold from {} on has {}", self.from, self.asked());
         };
-        let (precision, recall) = (chosen.precision, chosen.recall.map_or(0.0, |recall| recall.estimate));
+        let printed = |of: Interval| format!("{:.3} ({:.3} to {:.3})", of.estimate, of.low, of.high);
         let choice = format!(
-            "threshold {}: precision {:.3} ({:.3} to {:.3}), recall {recall:.3} of the duplicates from {} \
-                on, by {judged} judged pairs",
-            chosen.threshold, precision.estimate, precision.low, precision.high, self.from
+            "threshold {}: precision {}, recall {} of the duplicates from {} on, by {judged} judged pairs",
+            chosen.threshold,
+            printed(chosen.precision),
+            chosen.recall.map_or_else(|| "unknown".to_owned(), printed),
+            self.from
         );
         let _ = writeln!(out, "\n{choice}; it has {}", self.asked());
         crate::cli::print(&out)?;
@@ -277,7 +279,7 @@ fn thresholds(calibration: &Calibration) -> ResultTable {
         "T | pairs | precision | low | high | recall | low | high | F1",
     );
     for one in &calibration.thresholds {
-        let recall = |of: fn(&dupflow_lab::calibrate::Interval) -> f64| one.recall.as_ref().map(of).into();
+        let recall = |of: fn(&Interval) -> f64| one.recall.as_ref().map(of).into();
         table.push(vec![
             one.threshold.into(),
             one.pairs.into(),
