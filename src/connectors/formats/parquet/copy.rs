@@ -6,8 +6,8 @@
 //! The metadata of the file is copied. Page sizes, encodings and bloom filters are the writer's. Repeated
 //! parts of texts are cut out where this is asked for.
 //!
-//! With a mark the schema has the columns of the mark too, and the metadata loses `ARROW:schema`, which would list
-//! others.
+//! With a mark the schema has its columns too, and the metadata loses `ARROW:schema`, which would not list
+//! them.
 
 use std::io::{self, Write};
 use std::ops::Range;
