@@ -75,8 +75,9 @@ impl<'p> TextClasses<'p> {
     }
 }
 
-/// The documents that go, each with the one that stays in its place.
-fn removed(pairs: &BTreeSet<DocPair>, least: f64) -> BTreeMap<&DocId, &DocId> {
+/// The documents that go by these pairs, which have exact shares. Each has the one that stays in its place:
+/// one that contains at least the share `least` of it, inclusive.
+pub fn removed(pairs: &BTreeSet<DocPair>, least: f64) -> BTreeMap<&DocId, &DocId> {
     let mut classes = TextClasses::new(pairs);
     // For each class, the larger ones that contain enough of it, with its share.
     let mut containers: Vec<Vec<(usize, f64)>> = vec![Vec::new(); classes.ids.len()];
