@@ -242,7 +242,7 @@ fn are_eventful(plan: &Plan, events: &impl Strategy<Value = Vec<Event>>) {
     let stages = dupflow::pipeline::stages(plan, false);
     let mut runner = TestRunner::deterministic();
     let (mut within, mut around, mut turned, mut hot) = (0, 0, 0, 0);
-    for _ in 0..60 {
+    for _ in 0..120 {
         let mut corpus = Corpus::new(&stages);
         corpus.apply(&events.new_tree(&mut runner).unwrap().current());
         for found in corpus.pairs(&stages) {

@@ -72,9 +72,9 @@ struct Language {
     between: &'static str,
 }
 
-/// Han characters, Hangul syllables and Lao letters, with the lengths of words in the language: the mean is
-/// 4.5 letters in English, 9 in German, 3 syllables in Korean, 1.7 characters in Chinese, 2.5 in Japanese, 5.5
-/// and 5.5 in Thai and Lao (without marks of tones and vowels that are no letters). Grammar is not modelled.
+/// Letters and lengths of words of seven languages: the mean is 4.5 letters in English, 9 in German, 3
+/// syllables in Korean, 2 characters in Chinese, 2.5 in Japanese, and 5.5 letters in Thai and Lao, where marks
+/// are left out. Grammar is not modelled.
 const LANGUAGES: [Language; 7] = [
     Language { name: "English", letters: &[("abcdefghijklmnoprstuvwy", 2..=7)], between: " " },
     Language { name: "German", letters: &[("abdefghiklmnoprstuwzäöü", 3..=15)], between: " " },
@@ -88,7 +88,8 @@ const LANGUAGES: [Language; 7] = [
         name: "Lao", letters: &[("ກຂຄງຈສຊຍດຕຖທນບປຜຝພຟມຢຣລວຫອຮະາ", 3..=8)], between: ""
     },
 ];
-const HAN: &str = "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生自会那后能对着事其里所去行过家十用发天如然作方成者多日都三小军二无同么经法当起与好看学进种将还分此心前面又定见只主没公从";
+const HAN: &str = "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生自会那后能\
+    对着事其里所去行过家十用发天如然作方成者多日都三小军二无同么经法当起与好看学进种将还分此心前面又定见只主没公从";
 const KANA: &str = "のにはをたがでてとしれさいらなもるこかりうくそつまけせおあめわすきンスルトリア";
 const HANGUL: &str =
     "이다는을가에의고하지로한은도나를기사대자시어아서리인정수부해일전그있으보만주제들게성라과여면";

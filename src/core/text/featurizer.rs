@@ -191,9 +191,9 @@ impl Featurizer {
         each_token(lowered, stop_words, stemmer.as_mut(), |token, first, _| {
             let weight = lowered.weight(first);
             *total += weight;
-            roll.next(token, weight, |feature, first| {
+            roll.next(token, weight, |feature, of_first| {
                 features.push(feature);
-                parts.push(u8::try_from(WORD / first).unwrap_or(1));
+                parts.push(u8::try_from(WORD / of_first).unwrap_or(1));
             });
         });
         features.extend(roll.whole());

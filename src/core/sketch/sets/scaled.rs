@@ -4,7 +4,7 @@
 //! ascending ([`Sketch::features`](crate::sketch::Sketch::features)). Kept are all values up to `2^64 /
 //! scale`, a share of `1 / scale` of them; at least the `least` smallest ones, or all if there are fewer.
 //!
-//! In scripts without spaces a word has several shingles: one begins at each token, which is a part of a word.
+//! In scripts without spaces a word has several shingles: one begins at each token, a part of a word.
 //! Of a shingle whose first token is one of p parts, the values below 2^63 are p times its hash, so that a
 //! share of `1 / (p scale)` is kept: in every script as many for each word. A scale of 1 keeps all. In a text
 //! of several scripts an estimate counts each shingle by `1 / p`.
@@ -44,9 +44,9 @@ impl Scaled {
         Self { last, least: least as usize, salt: mix(PI[6] ^ seed) }
     }
 
-    /// Appends the distinct values of features, ascending. `parts` are those of the features
-    /// ([`MeasuredFeatures::parts`](crate::text::MeasuredFeatures::parts)), or empty. The hash is a bijection:
-    /// different features of whole words have different values, others have the same with probability 2^-63.
+    /// Appends the distinct values of features, ascending. `parts` is empty, or has the
+    /// [parts](crate::text::MeasuredFeatures::parts) of each. The hash is a bijection: different features of
+    /// whole words have different values, others have the same with probability 2^-63.
     pub fn values(&self, features: &[u64], parts: &[u8], out: &mut Vec<u64>) {
         let start = out.len();
         out.extend(features.iter().map(|x| mix(x ^ self.salt)));
