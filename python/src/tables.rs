@@ -288,7 +288,7 @@ fn similarities<'p>(pairs: impl Iterator<Item = &'p DocPair>) -> ArrayRef {
 /// The columns of both shares, under a scheme of containment.
 fn shares<'p>(
     scheme: &Scheme,
-    pairs: impl Iterator<Item = &'p DocPair> + Clone,
+    pairs: &(impl Iterator<Item = &'p DocPair> + Clone),
 ) -> Vec<(&'static str, ArrayRef)> {
     if scheme.measure() != Measure::Containment {
         return Vec::new();
@@ -312,7 +312,7 @@ pub(crate) fn pairs(
         ("b", ids.column(found.iter().map(|pair| Some(pair.pair.hi())))),
         ("similarity", similarities(found.iter().copied())),
     ];
-    columns.extend(shares(scheme, found.iter().copied()));
+    columns.extend(shares(scheme, &found.iter().copied()));
     if has_evidence {
         let whole = |number: fn(&DocPair) -> i64| -> ArrayRef {
             Arc::new(found.iter().map(|pair| Some(number(pair))).collect::<Int64Array>())
@@ -340,7 +340,7 @@ pub(crate) fn deltas(epoch: Epoch, deltas: &[Delta], ids: &IdColumns<'_>, scheme
         ("b", ids.column(deltas.iter().map(|delta| Some(delta.pair.pair.hi())))),
         ("similarity", similarities(deltas.iter().map(|delta| &delta.pair))),
     ];
-    columns.extend(shares(scheme, deltas.iter().map(|delta| &delta.pair)));
+    columns.extend(shares(scheme, &deltas.iter().map(|delta| &delta.pair)));
     columns.push(("cause", Arc::new(causes.collect::<StringArray>())));
     Table::new(deltas.len(), columns, Stats::new())
 }

@@ -154,7 +154,7 @@ fn odd_texts_are_paired_by_the_definition() {
             for row in &found {
                 let ids = [&row["a"], &row["b"]].map(text);
                 let shares = expected.get(&ids.each_ref().map(String::as_str));
-                let written = [&row["in_a"], &row["in_b"]].map(|share| share.as_f64().expect("a number"));
+                let written = [&row["in_a"], &row["in_b"]].map(|number| number.as_f64().expect("a number"));
                 assert_eq!(shares, Some(&written), "1 of {scale}: {row}");
             }
             // With 1 of 65,536 only the least values have blocks, which two texts of one size share.

@@ -217,8 +217,8 @@ fn no_end_of_a_run_shows_in_shares() {
         assert_law_through(&exact, &history, keeps, seed);
     });
     let [_, few, _, least, ..] = sampled();
-    let history = vec((ids(), part(LONG)), 1..60);
-    check(24, (history, any::<bool>(), any::<u64>()), |(history, keeps, seed)| {
+    let of_long = vec((ids(), part(LONG)), 1..60);
+    check(24, (of_long, any::<bool>(), any::<u64>()), |(history, keeps, seed)| {
         let plan = if seed & 1 == 0 { &few } else { &least };
         assert_law_through(plan, &history, keeps, seed);
     });

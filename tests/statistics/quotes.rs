@@ -72,9 +72,9 @@ struct Language {
     between: &'static str,
 }
 
-/// Letters and lengths of words of seven languages: the mean is 4.5 letters in English, 9 in German, 3
-/// syllables in Korean, 2 characters in Chinese, 2.5 in Japanese, and 5.5 letters in Thai and Lao, where marks
-/// are left out. Grammar is not modelled.
+/// Letters and lengths of words of seven languages. The mean is 4.5 letters in English, 9 in German, 3
+/// syllables in Korean, 2 characters in Chinese, 2.5 in Japanese, and 5.5 letters in Thai and Lao. Marks
+/// are left out, and grammar is not modelled.
 const LANGUAGES: [Language; 7] = [
     Language { name: "English", letters: &[("abcdefghijklmnoprstuvwy", 2..=7)], between: " " },
     Language { name: "German", letters: &[("abdefghiklmnoprstuwzäöü", 3..=15)], between: " " },
@@ -96,6 +96,7 @@ const HANGUL: &str =
 
 impl Language {
     /// A word of the language, the same for the same number.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place below the length")]
     fn word(&self, number: u64) -> String {
         let mut word = String::new();
         for (part, (letters, lengths)) in self.letters.iter().enumerate() {
@@ -112,6 +113,7 @@ impl Language {
     }
 
     /// Words by Zipf's law of 5,000.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 5,000")]
     fn words(&self, count: usize, seed: u64) -> Vec<String> {
         let number = |at: usize| 5001_f64.powf(unit(mix(seed ^ (at as u64) << 32))) as u64;
         (0..count).map(|at| self.word(number(at))).collect()
@@ -183,7 +185,7 @@ fn quotes_are_found_in_every_script() {
             println!("  {words} words, {edits} % replaced, 1 of {ratio}: {share:.4}, planned {most:.4}");
             // Without spaces a shingle begins within a word, so that it has parts of six.
             let least = if language.between.is_empty() { least } else { most };
-            let slack = [least, most].map(|planned| bounds::of_share(TRIALS, planned));
+            let slack = [least, most].map(|expected| bounds::of_share(TRIALS, expected));
             let range = least - slack[0]..=most + slack[1];
             assert!(range.contains(&share), "{}, {quote:?}: {share}, expected {range:?}", language.name);
         }
