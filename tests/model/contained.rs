@@ -212,8 +212,8 @@ fn exact_shares_are_those_of_the_shingles() {
 #[test]
 fn no_end_of_a_run_shows_in_shares() {
     let exact = contained(&scaled(3, 2, "cap = 3, leaders = 1, leaders_by = \"size\""));
-    let history = vec((ids(), part(WHOLE)), 1..100);
-    check(24, (history, any::<bool>(), any::<u64>()), |(history, keeps, seed)| {
+    let of_parts = vec((ids(), part(WHOLE)), 1..100);
+    check(24, (of_parts, any::<bool>(), any::<u64>()), |(history, keeps, seed)| {
         assert_law_through(&exact, &history, keeps, seed);
     });
     let [_, few, _, least, ..] = sampled();
