@@ -35,7 +35,7 @@ ValueError; the rest is OSError. KeyboardInterrupt ends every call within a seco
 from ._calls import clusters, compare, dedup, pairs, plan, removed
 from ._corpus import Corpus, follow
 from ._dupflow import FEATURES, Comparison, ConfigError, Plan, StateError, __version__
-from ._results import Clusters, Delta, Deltas, Member, Pair, Pairs, Removal, Removed
+from ._results import Clusters, Delta, Deltas, Member, Pair, Pairs, Removal, Removed, Similar
 
 __all__ = [
     "FEATURES",
@@ -51,6 +51,7 @@ __all__ = [
     "Plan",
     "Removal",
     "Removed",
+    "Similar",
     "StateError",
     "__version__",
     "clusters",

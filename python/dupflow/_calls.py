@@ -29,15 +29,16 @@ def pairs(
     nulls: Nulls = "error",
     progress: Progress = False,
 ) -> Pairs:
-    """All near-duplicate pairs of the rows of a frame: `a`, `b`, `similarity`.
+    """All near-duplicate pairs of the rows of a frame: `a`, `b`, `similarity`; of containment also `in_a` and
+    `in_b`.
 
     frame: a frame, see `help(dupflow)`. It is read once, batch by batch.
     text: the column of texts. id: the column of ids, of any type (in lists str, int, float or bool); None:
         row numbers from 0. Ids may repeat: rows are compared, whatever their ids. time: seconds since 1970 or
         timestamps, of UTC if they have no zone; only a retention uses it.
-    pipeline: the name of a built-in one (minhash, exact, simhash, sectional, weighted, onebit, assured,
-        paper, tour), or the path of a pipeline file. threshold: the least similarity of a pair, inclusive,
-        above 0 and at most 1; None: the pipeline's own. settings: keys of a pipeline file, as in
+    pipeline: the name of a built-in one (minhash, exact, contained, simhash, sectional, weighted, onebit,
+        assured, paper, tour), or the path of a pipeline file. threshold: the least similarity of a pair,
+        inclusive, above 0 and at most 1; None: the pipeline's own. settings: keys of a pipeline file, as in
         `{"text.shingle": "words:5", "text.fields": {"title": 2}}`.
     workers: threads; None: one for each core. The result is the same for any number.
     evidence: also `blocks`, `look`, `components` and `standard_error` of each pair.
@@ -104,7 +105,9 @@ def dedup(
     """The frame without its near-duplicates: the same kind of frame, with all columns, its rows in their
     order.
 
-    One row of each cluster is kept, and every row in none; also rows without a text, with `nulls="skip"`.
+    One row of each cluster is kept, and every row in none; also rows without a text, with `nulls="skip"`. Of
+    containment, from the largest text down, a row is removed if one that is kept has at least the share
+    `output.remove_if` of it; `keep` and `against` are then a ConfigError.
 
     keep: which one: "smallest" (the default of the pipelines) the first row, "oldest" the least `time`,
         "longest" the most bytes of text in UTF-8, "named" the one that names the cluster, "source-order" the
@@ -233,8 +236,8 @@ def compare(
     threshold: float | None = None,
     settings: Settings | None = None,
 ) -> _dupflow.Comparison:
-    """Two texts by every measure, and whether a run would report them: `.jaccard`, `.is_pair`, `.passages`,
-    ….
+    """Two texts by every measure, and whether a run would report them: `.jaccard`, `.is_pair`, `.shares`,
+    `.passages`, ….
 
     Raises ConfigError with all problems.
     """

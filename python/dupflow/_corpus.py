@@ -13,7 +13,7 @@ from ._columns import Columns, is_missing, seconds
 from ._frames import Items, Reopened, is_row, open_frame
 from ._libraries import Arrow, Frame
 from ._messages import Progress, follow_level, progress_of
-from ._results import Clusters, Deltas, Id, Pairs
+from ._results import Clusters, Deltas, Id, Pairs, Similar
 from ._settings import Pipeline, Settings, assignments
 
 
@@ -111,10 +111,10 @@ class Corpus:
             self._corpus.unreceived(before)
             raise
 
-    def similar(self, text: str, *, top: int = 10) -> list[tuple[Id, float]]:
-        """The documents that would be in a pair with a text, with their similarities, the best first, at most
-        `top`, as of the last `flush` or later."""
-        return self._corpus.similar(text, top=top)
+    def similar(self, text: str, *, top: int = 10) -> list[Similar]:
+        """The documents that would be in a pair with a text, with their similarities and, of containment,
+        both shares, the best first, at most `top`, as of the last `flush` or later."""
+        return [Similar(*found) for found in self._corpus.similar(text, top=top)]
 
     def pairs(self, *, evidence: bool = False) -> Pairs:
         """All pairs as of the last `flush`, with the columns of `dupflow.pairs`."""

@@ -141,8 +141,9 @@ def pairs(
     """All near-duplicate pairs of the rows of a frame.
 
     Columns: `a`, `b` (the type of the id column; without `id` row numbers from 0, int64) and `similarity`
-    (float64, from the threshold, inclusive, to 1). With `evidence` also `blocks`, `look`, `components`
-    (int64) and `standard_error` (float64). One row a pair, `a` from the earlier row; sorted by the rows of
+    (float64, from the threshold, inclusive, to 1). Of containment also `in_a`, the share of b's shingles that
+    a has, and `in_b`, that of a's shingles that b has (float64). With `evidence` also `blocks`, `look`,
+    `components` (int64) and `standard_error` (float64). One row a pair, `a` from the earlier row; sorted by the rows of
     (a, b). `stats`: documents, nulls, pairs.
 
     `time` is a column of seconds since 1970 (numbers), or of Arrow timestamps; only a retention uses it.
@@ -205,6 +206,10 @@ def dedup(
 ) -> Deduplicated:
     """Which rows to keep: one of each cluster, and every row in none. The frame itself is not changed.
 
+    Of containment, from the largest text down, a row is removed if one that is kept has at least the share
+    `output.remove_if` of its shingles; `kept` and `cluster` are that one. `keep`, `against` and estimated
+    shares are then a ConfigError.
+
     `keep`: a value of `output.keep`: "smallest" the first row, "oldest" the least `time`, "longest" the most
     bytes of UTF-8, "named" the document that names the cluster, "max:COLUMN", "min:COLUMN",
     "priority:COLUMN:A>B", "source-order"; ties go to the earlier row. None: as the pipeline's setting.
@@ -250,6 +255,10 @@ class Plan:
         """The probability that a pair of this similarity is a candidate, in 0..=1. ValueError as above."""
     def curve(self) -> Table:
         """`similarity`, `compared`, `reported` (float64) at evenly spaced similarities."""
+    def quotes(self) -> Table:
+        """Of containment, the greatest probability that a quote is found: `words` of the quote, replaced
+        words of 100 (`edits`), how many times as long the text is that has it (`ratio`; all int64), and
+        `found_at_most` (float64). No rows for other measures."""
     def text(self) -> str:
         """What `dupflow plan` prints."""
     def json(self) -> str:
@@ -287,6 +296,10 @@ class Comparison:
     def similarity(self) -> float | None:
         """What the pipeline would report for the pair; None if its filter rejects it or a text has no
         token."""
+    @property
+    def shares(self) -> tuple[float, float] | None:
+        """What a pipeline of containment would report: the share of a's shingles that b has, and of b's that
+        a has. None as `similarity`, and for other measures."""
     @property
     def is_candidate(self) -> bool:
         """Whether the two share a block, so that a run would compare them."""
@@ -360,7 +373,8 @@ class Corpus:
     def flush(self) -> Table:
         """Ends the epoch, waits until it is durable, and returns how the pairs have changed since the last
         `flush`: `epoch` (int64, the one that ended), `diff` (int64, 1 or -1), `a`, `b`, `similarity`
-        (float64) and `cause` (string: "insert", "update", "delete", …), sorted by (a, b, diff).
+        (float64), of containment `in_a` and `in_b`, and `cause` (string: "insert", "update", "delete",
+        …), sorted by (a, b, diff).
 
         All tables added up are the pairs of `pairs()`. After an interruption the epoch still ends; its
         changes are in the next table. After an interruption between the return and the use of the table
@@ -372,9 +386,15 @@ class Corpus:
     def unreceived(self, flushes: int, /) -> None:
         """This thread was interrupted before it had the last table of `flush`, if there were `flushes` before
         it: the next one has its changes too."""
-    def similar(self, text: str, *, top: int = 10) -> list[tuple[str | int, float]]:
-        """The documents that a text would be paired with, with their similarities, best first: at most
-        `top`, at least 1. As of the last `flush`, or later."""
+    def similar(
+        self, text: str, *, top: int = 10
+    ) -> list[tuple[str | int, float, float | None, float | None]]:
+        """The documents that a text would be paired with, best first: at most `top`, at least 1. As of the
+        last `flush`, or later.
+
+        Each with its similarity and, of containment, the share of the text's shingles that it has, and of its
+        shingles that the text has; else None.
+        """
     def pairs(self, *, evidence: bool = False) -> Table:
         """The pairs as of the last `flush`, with the columns of `pairs` above."""
     def clusters(self) -> Table:

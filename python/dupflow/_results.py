@@ -24,6 +24,10 @@ class Pair(NamedTuple):
     b: Id
     similarity: float
     """From the threshold, inclusive, to 1."""
+    in_a: float | None = None
+    """Of containment, the share of b's shingles that a has; None for other measures."""
+    in_b: float | None = None
+    """Of containment, the share of a's shingles that b has."""
     blocks: int | None = None
     """Blocks that both are in."""
     look: int | None = None
@@ -51,6 +55,7 @@ class Removal(NamedTuple):
     kept: Id
     """The document that is kept in its place."""
     cluster: Id
+    """The name of their cluster; of containment `kept` again."""
     old: bool | None = None
     """Whether `kept` is a document of `against`; None without it."""
 
@@ -66,6 +71,21 @@ class Delta(NamedTuple):
     similarity: float
     cause: str
     """"insert", "update", "delete", "expire", …: as `dupflow replay --causes`."""
+    in_a: float | None = None
+    """Of containment, the share of b's shingles that a has; None for other measures."""
+    in_b: float | None = None
+    """Of containment, the share of a's shingles that b has."""
+
+
+class Similar(NamedTuple):
+    """A document that a text would be paired with."""
+
+    id: Id
+    similarity: float
+    in_id: float | None = None
+    """Of containment, the share of the text's shingles that the document has; None for other measures."""
+    of_id: float | None = None
+    """Of containment, the share of the document's shingles that the text has."""
 
 
 class Result(Generic[Row]):
@@ -150,8 +170,9 @@ class Result(Generic[Row]):
 
 
 class Pairs(Result[Pair]):
-    """All pairs: `a`, `b` and `similarity`, and with `evidence` `blocks`, `look`, `components` and
-    `standard_error`. Sorted by the rows of `a`, then of `b`; `a` is in the earlier row.
+    """All pairs: `a`, `b` and `similarity`, of containment also `in_a` and `in_b`, and with `evidence`
+    `blocks`, `look`, `components` and `standard_error`. Sorted by the rows of `a`, then of `b`; `a` is in the
+    earlier row.
 
     A notebook shows the texts of the first pairs, with what differs, unless ids repeat. For that it refers to
     the frame: weakly, if the frame allows it, as those of all libraries do.
@@ -188,7 +209,8 @@ class Clusters(Result[Member]):
 
 
 class Deltas(Result[Delta]):
-    """The changes of one epoch: `epoch`, `diff`, `a`, `b`, `similarity` and `cause`."""
+    """The changes of one epoch: `epoch`, `diff`, `a`, `b`, `similarity`, of containment also `in_a` and
+    `in_b`, and `cause`."""
 
     _row = Delta
 

@@ -1,12 +1,15 @@
 //! Pairs, clusters and duplicates of the rows of a frame, computed once.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use dupflow::config::Plan as Pipeline;
 use dupflow::core::cluster::{ClusterKind, KeepFacts, KeepRule};
 use dupflow::core::doc::{DocId, Facts, Position};
-use dupflow::core::pair::Delta;
+use dupflow::connectors::sinks::contained_in_kept;
+use dupflow::core::pair::{Delta, DocPair};
+use dupflow::core::text::measures::Measure;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -138,6 +141,10 @@ impl<'a, 'py> Request<'a, 'py> {
                 \"components\"";
             return Err(errors::config(py, vec![what.to_owned()]));
         }
+        if has_reference && plan.scheme.measure() == Measure::Containment {
+            let what = "against: containment is not compared with a reference; use another measure";
+            return Err(errors::config(py, vec![what.to_owned()]));
+        }
         // Weights that follow the corpus follow both sides, and all documents are compared.
         if has_reference && plan.scheme.live().is_none() {
             plan.scheme.pairs = plan.scheme.pairs.with_reference();
@@ -203,11 +210,11 @@ pub(crate) fn pairs<'py>(
     let mut rows = request.rows(None);
     request.read(frame, &mut rows)?;
     let found = request.finish()?;
-    let scheme = evidence.then_some(&request.plan.scheme);
+    let scheme = &request.plan.scheme;
     py.detach(|| {
         let found: Vec<_> = found.iter().map(|delta| &delta.pair).collect();
         let counts = [("documents", rows.documents()), ("nulls", rows.nulls), ("pairs", found.len() as u64)];
-        Ok(tables::pairs(&found, &IdColumns::Rows(&rows.ids), scheme, Stats::from(counts)))
+        Ok(tables::pairs(&found, &IdColumns::Rows(&rows.ids), scheme, evidence, Stats::from(counts)))
     })
 }
 
@@ -277,7 +284,30 @@ impl Deduplicated {
     }
 }
 
-/// Which rows to keep: one of each cluster, and every row in none.
+/// Which documents go, each with the one that is kept in its place and the name of their cluster.
+type Removals = BTreeMap<DocId, (DocId, DocId)>;
+
+/// The documents that a kept one contains; the kept one is named twice.
+fn contained(found: Vec<Delta>, least: f64) -> Removals {
+    let pairs: BTreeSet<DocPair> = found.into_iter().map(|delta| delta.pair).collect();
+    let removed = contained_in_kept(&pairs, least, |_| false).into_iter();
+    removed.map(|(id, kept)| (id.clone(), (kept.clone(), kept.clone()))).collect()
+}
+
+/// What cannot be asked of a pipeline of containment, which removes what lies in something that stays.
+fn refused_of_containment(plan: &Pipeline, keep: Option<&str>) -> Vec<String> {
+    let refused = [
+        (
+            plan.remove_if.is_none(),
+            "filter.verify: what to remove is decided by exact shares; set filter.verify = \"exact\"",
+        ),
+        (keep.is_some(), "keep: of containment output.remove_if decides which documents are kept"),
+    ];
+    refused.into_iter().filter(|(is_refused, _)| *is_refused).map(|(_, what)| what.to_owned()).collect()
+}
+
+/// Which rows to keep: one of each cluster, and every row in none; of containment, those that lie in no other
+/// one that is kept.
 #[pyfunction]
 #[pyo3(signature = (frame, *, text = "text", id = None, time = None, pipeline = "minhash",
     settings = Vec::new(), workers = 1, keep = None, against = None, nulls = "error", progress = None))]
@@ -302,6 +332,12 @@ pub(crate) fn dedup<'py>(
     let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
     let wants = Wants { has_reference: against.is_some(), ..Wants::default() };
     let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, wants)?;
+    let is_contained = request.plan.scheme.measure() == Measure::Containment;
+    let refused = if is_contained { refused_of_containment(&request.plan, keep) } else { Vec::new() };
+    if !refused.is_empty() {
+        request.session.abandon(py);
+        return Err(errors::config(py, refused));
+    }
     let rule = named.unwrap_or_else(|| request.plan.keep.clone());
     if rule == KeepRule::Oldest && !has_time {
         request.session.abandon(py);
@@ -321,8 +357,13 @@ pub(crate) fn dedup<'py>(
     let (keeps, removed, stats) = py.detach(|| {
         let facts = rows.facts.as_ref().map_or(&[][..], |(_, facts)| facts);
         let of = |id: &DocId| facts.get(ids::row(id)).copied();
-        let mut clusters = tables::graph(&request.plan, &found);
-        let removed = rule.removed(&mut clusters, of, |id| ids::row(id) < old);
+        let removed = match request.plan.remove_if {
+            Some(least) => contained(found, least),
+            None => {
+                let mut clusters = tables::graph(&request.plan, &found);
+                rule.removed(&mut clusters, of, |id| ids::row(id) < old)
+            }
+        };
         let mut keeps = vec![true; rows.ids.rows - old];
         removed.keys().for_each(|id| keeps[ids::row(id) - old] = false);
         let ids = IdColumns::Rows(&rows.ids);

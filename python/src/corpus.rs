@@ -11,7 +11,8 @@ use dupflow::connectors::intake::Batch;
 use dupflow::core::doc::DocId;
 use dupflow::core::doc::fields::EventFields;
 use dupflow::core::pair::{Cause, Delta, DocPair};
-use dupflow::core::run::query::{Answer, Query, Refusal};
+use dupflow::core::run::query::{Answer, Query, Refusal, SimilarDocument};
+use dupflow::core::text::measures::Measure;
 use dupflow::core::time::Epoch;
 use dupflow::pipeline::Stopper;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -37,6 +38,10 @@ pub(crate) struct Corpus {
     /// Tables that were returned.
     flushes: AtomicU64,
 }
+
+/// A document that a text would be paired with: its id, the similarity, and of containment the share of the
+/// text's shingles that it has, and of its shingles that the text has.
+type SimilarRow<'py> = (Bound<'py, PyAny>, f64, Option<f64>, Option<f64>);
 
 struct CorpusState {
     plan: Pipeline,
@@ -229,7 +234,7 @@ impl Corpus {
             }
             own.flushed.extend(deltas);
             consolidate(&mut own.flushed);
-            tables::deltas(epoch, &own.flushed, &own.ids())
+            tables::deltas(epoch, &own.flushed, &own.ids(), &own.plan.scheme)
         });
         call.deliver()?;
         py.check_signals()?;
@@ -255,14 +260,15 @@ impl Corpus {
         Ok(())
     }
 
-    /// The documents that a text would be paired with, best first.
+    /// The documents that a text would be paired with, best first, each with its similarity and, of
+    /// containment, both shares.
     #[pyo3(signature = (text, *, top = 10))]
     fn similar<'py>(
         &self,
         py: Python<'py>,
         text: String,
         #[pyo3(from_py_with = whole)] top: i64,
-    ) -> PyResult<Vec<(Bound<'py, PyAny>, f64)>> {
+    ) -> PyResult<Vec<SimilarRow<'py>>> {
         let top = at_least_one(top, "top").map_err(PyValueError::new_err)?;
         let call = Call::begin(py, None)?;
         let mut turn = self.turn(&call)?;
@@ -284,8 +290,12 @@ impl Corpus {
                 return Err(PyRuntimeError::new_err(refusal.to_string()));
             }
         };
-        let found = answer.similar.iter();
-        found.map(|found| Ok((ids::to_object(py, &found.id)?, found.similarity.get()))).collect()
+        let has_shares = turn.value.plan.scheme.measure() == Measure::Containment;
+        let row = |found: &SimilarDocument| {
+            let [in_id, of_id] = found.similarity.shares().map(|share| has_shares.then_some(share));
+            Ok((ids::to_object(py, &found.id)?, found.similarity.get(), in_id, of_id))
+        };
+        answer.similar.iter().map(row).collect()
     }
 
     /// The pairs as of the last `flush`.
@@ -298,8 +308,8 @@ impl Corpus {
         let CorpusState { plan, pairs, .. } = &*turn.value;
         Ok(py.detach(|| {
             let found: Vec<_> = pairs.iter().collect();
-            let scheme = evidence.then_some(&plan.scheme);
-            tables::pairs(&found, &ids, scheme, Stats::from([("pairs", found.len() as u64)]))
+            let stats = Stats::from([("pairs", found.len() as u64)]);
+            tables::pairs(&found, &ids, &plan.scheme, evidence, stats)
         }))
     }
 

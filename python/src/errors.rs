@@ -5,7 +5,6 @@ use std::io;
 use dupflow::config;
 use dupflow::connectors::intake::SourceError;
 use dupflow::connectors::state;
-use dupflow::core::text::measures::Measure;
 use dupflow::pipeline::{RunError, chain};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -43,7 +42,7 @@ pub(crate) fn of_config(py: Python<'_>, error: config::ConfigError) -> PyErr {
     }
 }
 
-/// The plan of a pipeline with settings, except of containment.
+/// The plan of a pipeline with settings, except of those whose results are no tables of documents.
 pub(crate) fn load(py: Python<'_>, pipeline: &str, settings: &[String]) -> PyResult<config::Plan> {
     let plan = config::Plan::load(pipeline, settings).map_err(|error| of_config(py, error))?;
     if plan.scheme.units.is_some() {
@@ -51,10 +50,9 @@ pub(crate) fn load(py: Python<'_>, pipeline: &str, settings: &[String]) -> PyRes
                    writes files";
         return Err(config(py, vec![why.to_owned()]));
     }
-    if plan.scheme.measure() == Measure::Containment {
-        // A list of what to remove by clusters would be wrong.
-        let why = "measure: results have no columns for the two shares of a containment; run \
-                   `dupflow replay --pipeline contained`, which writes files";
+    if plan.finds_items() {
+        let why = "blocking.kind: \"reference\" finds the items of a reference, which are files; run \
+                   `dupflow replay --against`";
         return Err(config(py, vec![why.to_owned()]));
     }
     Ok(plan)

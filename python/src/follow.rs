@@ -12,6 +12,7 @@ use dupflow::connectors::mark::Mark;
 use dupflow::connectors::sinks::Sink;
 use dupflow::core::doc::Letter;
 use dupflow::core::pair::Delta;
+use dupflow::core::sketch::Scheme;
 use dupflow::core::time::{Clock as _, Epoch, Progress, SystemClock};
 use dupflow::pipeline::{self, RunJob, Running, Stopper};
 use parking_lot::{Condvar, Mutex};
@@ -109,6 +110,7 @@ impl Drop for EpochSink {
 
 /// A run over files.
 struct FollowState {
+    scheme: Scheme,
     epochs: Arc<Epochs>,
     running: Option<Running>,
     _counted: CountedRun,
@@ -218,7 +220,8 @@ impl Follow {
         let started = py.detach(|| pipeline::start(job));
         let running = started.map_err(|error| errors::of_run(py, &error))?;
         let stopper = running.stopper();
-        let state = FollowState { epochs, running: Some(running), _counted: counted, stopper, ended: false };
+        let (scheme, running) = (plan.scheme, Some(running));
+        let state = FollowState { scheme, epochs, running, _counted: counted, stopper, ended: false };
         call.deliver()?;
         Ok(Self { turns: Turns::new(Some(state)), bad })
     }
@@ -259,7 +262,8 @@ impl Follow {
         match next? {
             Ok((epoch, deltas)) => {
                 let ids = IdColumns::Own(IdKind::Text);
-                Ok(Some(py.detach(|| tables::deltas(epoch, &deltas, &ids))))
+                let scheme = &own.scheme;
+                Ok(Some(py.detach(|| tables::deltas(epoch, &deltas, &ids, scheme))))
             }
             Err(is_over) => {
                 if let Some(running) = own.running.take_if(|_| is_over) {

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array};
+use arrow_array::{ArrayRef, Float64Array, Int64Array};
 use dupflow::cli::compare::TextComparison;
 use dupflow::config;
-use dupflow::forecast::{CurvePoint, PlanReport, RetentionReport};
+use dupflow::core::pair::Similarity;
+use dupflow::core::text::measures::Measure;
+use dupflow::forecast::{CurvePoint, PlanReport, QuoteRecall, RetentionReport};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -106,6 +108,22 @@ impl Plan {
         Table::new(points.len(), columns, Stats::new())
     }
 
+    /// Of containment: `words`, `edits`, `ratio`, `found_at_most`, a row for each kind of quote.
+    fn quotes(&self) -> Table {
+        let rows = self.report.quotes();
+        let whole = |value: fn(&QuoteRecall) -> usize| -> ArrayRef {
+            Arc::new(rows.iter().map(|row| i64::try_from(value(row)).ok()).collect::<Int64Array>())
+        };
+        let found: Float64Array = rows.iter().map(|row| Some(row.found_at_most)).collect();
+        let columns = vec![
+            ("words", whole(|row| row.words)),
+            ("edits", whole(|row| row.edits as usize)),
+            ("ratio", whole(|row| row.ratio)),
+            ("found_at_most", Arc::new(found) as ArrayRef),
+        ];
+        Table::new(rows.len(), columns, Stats::new())
+    }
+
     fn __repr__(&self) -> String {
         let Self { plan, documents, .. } = self;
         let (name, threshold) = (&plan.name, plan.threshold);
@@ -181,7 +199,14 @@ impl Comparison {
     /// What the pipeline would report; None if its filter rejects the pair or a text has no token.
     #[getter]
     fn similarity(&self) -> Option<f64> {
-        self.0.figures.accepted
+        self.0.figures.accepted.map(Similarity::get)
+    }
+
+    /// Of a pipeline of containment, the shares that it would report: of a's shingles in b, and of b's in a.
+    #[getter]
+    fn shares(&self) -> Option<(f64, f64)> {
+        let is_contained = self.0.measure() == Measure::Containment;
+        self.0.figures.accepted.filter(|_| is_contained).map(|accepted| accepted.shares().into())
     }
 
     /// Whether both share a block, so that a run would compare them.

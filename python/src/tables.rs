@@ -17,6 +17,7 @@ use dupflow::core::cluster::{ClusterReport, Clusters};
 use dupflow::core::doc::DocId;
 use dupflow::core::pair::{Cause, Delta, DocPair};
 use dupflow::core::sketch::Scheme;
+use dupflow::core::text::measures::Measure;
 use dupflow::core::time::Epoch;
 use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -284,11 +285,26 @@ fn similarities<'p>(pairs: impl Iterator<Item = &'p DocPair>) -> ArrayRef {
     Arc::new(pairs.map(|pair| pair.similarity.get()).collect::<Float64Array>())
 }
 
-/// A table of pairs; `evidence` is the scheme if pairs carry their evidence.
+/// The columns of both shares, under a scheme of containment.
+fn shares<'p>(
+    scheme: &Scheme,
+    pairs: &(impl Iterator<Item = &'p DocPair> + Clone),
+) -> Vec<(&'static str, ArrayRef)> {
+    if scheme.measure() != Measure::Containment {
+        return Vec::new();
+    }
+    let column = |place: usize| -> ArrayRef {
+        Arc::new(pairs.clone().map(|pair| Some(pair.similarity.shares()[place])).collect::<Float64Array>())
+    };
+    vec![("in_a", column(1)), ("in_b", column(0))]
+}
+
+/// A table of pairs under a scheme, with or without their evidence.
 pub(crate) fn pairs(
     found: &[&DocPair],
     ids: &IdColumns<'_>,
-    evidence: Option<&Scheme>,
+    scheme: &Scheme,
+    has_evidence: bool,
     stats: Stats,
 ) -> Table {
     let mut columns = vec![
@@ -296,7 +312,8 @@ pub(crate) fn pairs(
         ("b", ids.column(found.iter().map(|pair| Some(pair.pair.hi())))),
         ("similarity", similarities(found.iter().copied())),
     ];
-    if let Some(scheme) = evidence {
+    columns.extend(shares(scheme, &found.iter().copied()));
+    if has_evidence {
         let whole = |number: fn(&DocPair) -> i64| -> ArrayRef {
             Arc::new(found.iter().map(|pair| Some(number(pair))).collect::<Int64Array>())
         };
@@ -311,19 +328,20 @@ pub(crate) fn pairs(
     Table::new(found.len(), columns, stats)
 }
 
-/// A table of the changes up to an epoch.
-pub(crate) fn deltas(epoch: Epoch, deltas: &[Delta], ids: &IdColumns<'_>) -> Table {
+/// A table of the changes up to an epoch, under a scheme.
+pub(crate) fn deltas(epoch: Epoch, deltas: &[Delta], ids: &IdColumns<'_>, scheme: &Scheme) -> Table {
     let epoch = i64::try_from(epoch).unwrap_or(i64::MAX);
     let diffs = deltas.iter().map(|delta| if delta.diff > 0 { 1 } else { -1 });
     let causes = deltas.iter().map(|delta| Some(Cause::name(delta.cause)));
-    let columns: Vec<(&str, ArrayRef)> = vec![
+    let mut columns: Vec<(&str, ArrayRef)> = vec![
         ("epoch", Arc::new(Int64Array::from(vec![epoch; deltas.len()]))),
         ("diff", Arc::new(diffs.collect::<Int64Array>())),
         ("a", ids.column(deltas.iter().map(|delta| Some(delta.pair.pair.lo())))),
         ("b", ids.column(deltas.iter().map(|delta| Some(delta.pair.pair.hi())))),
         ("similarity", similarities(deltas.iter().map(|delta| &delta.pair))),
-        ("cause", Arc::new(causes.collect::<StringArray>())),
     ];
+    columns.extend(shares(scheme, &deltas.iter().map(|delta| &delta.pair)));
+    columns.push(("cause", Arc::new(causes.collect::<StringArray>())));
     Table::new(deltas.len(), columns, Stats::new())
 }
 

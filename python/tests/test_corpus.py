@@ -20,8 +20,8 @@ def test_a_corpus_as_in_the_documentation():
         (delta,) = corpus.flush()
         assert delta == dupflow.Delta(delta.epoch, 1, "a", "b", 0.5, "insert")
         assert len(corpus.flush()) == 0
-        assert corpus.similar("one two three four five", top=1) == [("a", 1.0)]
-        assert corpus.similar("one two three four five") == [("a", 1.0), ("b", 0.5)]
+        assert corpus.similar("one two three four five", top=1) == [dupflow.Similar("a", 1.0)]
+        assert [found[:2] for found in corpus.similar("one two three four five")] == [("a", 1.0), ("b", 0.5)]
         assert corpus.similar("nothing of these words") == []
         assert list(corpus.pairs()) == [dupflow.Pair("a", "b", 0.5)]
         assert corpus.pairs(evidence=True).column_names[2:] == [

@@ -157,8 +157,8 @@ def test_every_problem_of_a_configuration():
         native.plan("minhas")
     with pytest.raises(native.ConfigError, match="workers"):
         native.pairs(native_table(TEXTS), workers=0)
-    with pytest.raises(native.ConfigError, match="two shares of a containment"):
-        native.pairs(native_table(TEXTS), pipeline="contained")
+    with pytest.raises(native.ConfigError, match="items of a reference"):
+        native.pairs(native_table(TEXTS), pipeline="decontaminate")
 
 
 def test_plan_and_compare():

@@ -53,7 +53,8 @@ def test_upsert_many_similar_and_kinds_of_ids():
     counts = []
     assert corpus.upsert_many(frame, progress=counts.append) == 5000 and counts[-1] == 5000
     assert set(cells(corpus.flush(), "diff", "a", "b")) == {(1, n, n + 1) for n in range(-2500, 2500, 2)}
-    assert [found for found, _ in corpus.similar(native_text(1200))] == [-100, -99]
+    found = corpus.similar(native_text(1200))
+    assert [row[0] for row in found] == [-100, -99] and {row[2:] for row in found} == {(None, None)}
     assert corpus.similar("nothing like it") == []
     with pytest.raises(TypeError, match="ids of this corpus are int, found str"):
         corpus.upsert("a", "b")

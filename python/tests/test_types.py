@@ -27,7 +27,7 @@ with dupflow.Corpus(threshold=0.8, state="x") as corpus:
     assert_type(corpus, dupflow.Corpus)
     for delta in corpus.flush():
         assert_type(delta, dupflow.Delta)
-    assert_type(corpus.similar("a", top=3), list[tuple[str | int, float]])
+    assert_type(corpus.similar("a", top=3), list[dupflow.Similar])
 for deltas in dupflow.follow("x"):
     assert_type(deltas, dupflow.Deltas)
 assert_type(dupflow.plan(threshold=0.8).recall(0.9), float)

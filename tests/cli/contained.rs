@@ -1,6 +1,9 @@
 //! Containment from end to end: both shares in rows, tables, decisions and notices, through restarts and
 //! corrections; what is removed.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
+
 use serde_json::{Value, json};
 
 use super::dupflow::Place;
@@ -129,6 +132,103 @@ fn records_of_both_lists_are_copied() {
     assert_eq!(lines(&listed("pairs")).len(), 5);
 }
 
+/// Texts that are hard on containment: of one word, equal ones, around the least number of words, parts of
+/// others, one that consists of all others, and one of a megabyte. Ids are in another order than texts.
+fn odd_texts() -> Vec<(String, String)> {
+    let part = |range: std::ops::Range<usize>| words(range).trim_end().to_owned();
+    let short: Vec<String> = (0..12)
+        .flat_map(|n| {
+            let start = 1000 * n;
+            [
+                part(start..start + 29 + n % 3),
+                part(start + 5..start + 35 + n % 5),
+                part(start..start + 80 + n),
+            ]
+        })
+        .collect();
+    let all = short.join(" ");
+    let long = part(100_000..230_000) + " " + &short[2] + " " + &short[6];
+    assert!(long.len() > 1_000_000);
+    let others = ["one", "one", "two", "one two", &short[5], &short[5], &all, &long];
+    let texts = short.iter().map(String::as_str).chain(others);
+    texts.enumerate().map(|(n, text)| (format!("{:02}", n * 37 % 100), text.to_owned())).collect()
+}
+
+/// The pairs by the definition: copies, and texts of at least 30 words of which the smaller has enough of its
+/// shingles in the other.
+fn brute_force(texts: &[(String, String)], threshold: f64) -> BTreeMap<[&str; 2], [f64; 2]> {
+    let sets: BTreeMap<&str, (&str, BTreeSet<Vec<&str>>)> = texts
+        .iter()
+        .map(|(id, text)| {
+            let words: Vec<&str> = text.split(' ').collect();
+            let of_text = words.windows(5.min(words.len())).map(<[_]>::to_vec).collect();
+            (&**id, (&**text, of_text))
+        })
+        .collect();
+    let mut pairs = BTreeMap::new();
+    for (a, (text, of_a)) in &sets {
+        for (b, (other, of_b)) in sets.range::<str, _>((Excluded(*a), Unbounded)) {
+            let shared = of_a.intersection(of_b).count() as f64;
+            let shares = [shared / of_b.len() as f64, shared / of_a.len() as f64];
+            let is_compared = [text, other].iter().all(|text| text.split(' ').count() >= 30);
+            if text == other || is_compared && shared > 0.0 && shares[0].max(shares[1]) >= threshold {
+                pairs.insert([*a, *b], shares.map(|share| (share * 1e9).round() / 1e9));
+            }
+        }
+    }
+    pairs
+}
+
+#[test]
+fn odd_texts_are_paired_by_the_definition() {
+    let place = Place::new();
+    let texts = odd_texts();
+    place.file("feed.jsonl", texts.iter().map(|(id, text)| upsert(id, text)).collect::<String>());
+    let listed = |words: &str| lines(&place.replay(&format!("-p contained {words} feed.jsonl")).0.out);
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    for threshold in ["0.1", "0.5", "1.0"] {
+        let share: f64 = threshold.parse().expect("a number");
+        let remove_if = share.max(0.95);
+        let settings = format!("--set threshold={threshold} --set output.remove_if=contained:{remove_if}");
+        let expected = brute_force(&texts, share);
+        for (scale, workers) in [(1, 1), (1, 3), (8, 2), (65_536, 2)] {
+            let emit = format!("{settings} --set sketch.scale={scale} --workers {workers} --emit pairs");
+            let found = listed(&emit);
+            for row in &found {
+                let ids = [&row["a"], &row["b"]].map(text);
+                let shares = expected.get(&ids.each_ref().map(String::as_str));
+                let written = [&row["in_a"], &row["in_b"]].map(|number| number.as_f64().expect("a number"));
+                assert_eq!(shares, Some(&written), "1 of {scale}: {row}");
+            }
+            // With 1 of 65,536 only the least values have blocks, which two texts of one size share.
+            let all = if scale == 1 { expected.len() } else { 4 };
+            assert!(found.len() >= all, "{threshold}, 1 of {scale}: {} of {all}", found.len());
+        }
+        // From the largest down, each that lies in one that stays goes.
+        let removed = listed(&format!("{settings} --set sketch.scale=1 --emit remove"));
+        let removed: BTreeMap<String, String> =
+            removed.iter().map(|row| (text(&row["id"]), text(&row["kept"]))).collect();
+        let share_in = |small: &str, large: &str| match expected.get(&[small.min(large), small.max(large)]) {
+            Some([in_a, in_b]) => {
+                if small < large {
+                    *in_b
+                } else {
+                    *in_a
+                }
+            }
+            None => 0.0,
+        };
+        assert!(
+            removed.iter().all(|(id, kept)| share_in(id, kept) >= remove_if && !removed.contains_key(kept))
+        );
+        let kept: Vec<&str> =
+            texts.iter().map(|(id, _)| &**id).filter(|id| !removed.contains_key(*id)).collect();
+        let both = kept.iter().flat_map(|a| kept.iter().map(move |b| (*a, *b))).filter(|(a, b)| a != b);
+        let left: Vec<_> = both.filter(|(a, b)| share_in(a, b) >= remove_if).collect();
+        assert!(left.is_empty() && removed.len() > 20, "{threshold}: {left:?}, {} removed", removed.len());
+    }
+}
+
 /// The pairs to which the lines of an output accumulate, as they are written.
 fn pairs(out: &str) -> Vec<Value> {
     let mut pairs: Vec<Value> = Vec::new();
@@ -216,29 +316,73 @@ fn decisions_have_shares() {
     assert_eq!(place.read("out.jsonl"), read);
 }
 
-#[cfg(feature = "sqlite")]
-#[test]
-fn tables_have_shares() {
-    let place = Place::new();
-    deployment(&place, "kind = \"sqlite\"\npath = \"out.db\"\nemit = \"deltas\"");
-    run_twice(&place);
-    let rows = |sql: &str| -> Vec<String> {
-        let connection = rusqlite::Connection::open(place.path("out.db")).expect("the database opens");
-        let mut query = connection.prepare(sql).expect("the table is there");
-        let rows = query.query_map([], |row| row.get::<_, String>(0)).expect("rows");
-        rows.collect::<Result<_, _>>().expect("rows")
-    };
+/// Rows of a query as words; numbers as they are in JSON Lines, which databases write in other ways.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+fn read_rows(rows: impl IntoIterator<Item = String>) -> Vec<String> {
+    let word = |word: &str| word.parse().map_or(word.to_owned(), |number: f64| json!(number).to_string());
+    rows.into_iter().map(|row| row.split(' ').map(word).collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// Pairs and deltas in tables, through a restart, and corrected to another measure and back from what is read
+/// of them. `views` selects the names of views.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+fn have_shares(place: &Place, sink: &str, views: &str, rows: impl Fn(&str) -> Vec<String>) {
+    deployment(place, &format!("{sink}\nemit = \"deltas\""));
+    run_twice(place);
+    let rows = |sql: &str| read_rows(rows(sql));
     let of_pairs = "SELECT concat_ws(' ', a, b, similarity, in_a, in_b) FROM pairs ORDER BY a, b";
     let expected = ["book chapter 0.891304348 0.891304348 0.353448276", "book note 1.0 1.0 0.396551724"];
     assert_eq!(rows(of_pairs), expected);
     let of_deltas = "SELECT concat_ws(' ', a, b, max(similarity), in_a, in_b) FROM deltas
                      GROUP BY a, b, in_a, in_b HAVING sum(diff) = 1 ORDER BY a, b";
     assert_eq!(rows(of_deltas), expected, "deltas add up to the pairs");
-    let views = "SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name";
     assert!(rows(views).is_empty(), "clusters do not say what may be removed");
+    let deltas = || rows("SELECT concat_ws(' ', count(*), '') FROM deltas");
+    let before = deltas();
+    let same = place.run(&format!("run -c run.toml {PIPELINE} --set output.expand_limit=999 --reconcile"));
+    assert_eq!(same.code, 0, "{same:?}");
+    assert_eq!(deltas(), before, "pairs are read back as they are");
     let corrected = place.run("run -c run.toml -p exact --set threshold=0.3 --reconcile");
     assert_eq!(corrected.code, 0, "{corrected:?}");
     assert_eq!(rows(views), ["kept", "removed"]);
     let read = rows(of_pairs);
     assert!(read.len() == 3 && read.iter().all(|row| !expected.contains(&row.as_str())), "{read:?}");
+    let back = place.run(&format!("run -c run.toml {PIPELINE} --reconcile"));
+    assert_eq!(back.code, 0, "{back:?}");
+    assert_eq!(rows(of_pairs), expected);
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn tables_have_shares() {
+    let place = Place::new();
+    let views = "SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name";
+    have_shares(&place, "kind = \"sqlite\"\npath = \"out.db\"", views, |sql| {
+        let connection = rusqlite::Connection::open(place.path("out.db")).expect("the database opens");
+        let mut query = connection.prepare(sql).expect("the table is there");
+        let rows = query.query_map([], |row| row.get::<_, String>(0)).expect("rows");
+        rows.collect::<Result<_, _>>().expect("rows")
+    });
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn tables_of_a_server_have_shares() {
+    let server = match crate::server::Server::start() {
+        Ok(server) => server,
+        Err(why) => {
+            // Past the capture of test output.
+            let line = format!("SKIPPED tables_of_a_server_have_shares: {why}\n");
+            return std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).expect("it is open");
+        }
+    };
+    let place = Place::new();
+    let sink = format!("kind = \"postgres\"\nurl = {:?}", server.url());
+    let views =
+        "SELECT table_name::text FROM information_schema.views WHERE table_schema = 'dupflow' ORDER BY 1";
+    have_shares(&place, &sink, views, |sql| {
+        let mut client = server.client();
+        client.batch_execute("SET search_path = dupflow, public").expect("the server answers");
+        client.query(sql, &[]).expect("the table is there").iter().map(|row| row.get(0)).collect()
+    });
 }

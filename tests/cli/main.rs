@@ -39,6 +39,15 @@ mod rejected;
 mod replay;
 mod resume;
 mod run;
+#[cfg(feature = "postgres")]
+#[expect(
+    dead_code,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "used by another test; the server starts in real time"
+)]
+#[path = "../exactly_once/server.rs"]
+mod server;
 mod state;
 mod terminal;
 mod units;

@@ -48,9 +48,10 @@ impl<'p> TextClasses<'p> {
     }
 }
 
-/// The documents that go, each with the one that stays in its place: those with a share of at least `least`,
-/// inclusive, in it. Documents that are `fixed` stay; their ids must be less than all others.
-pub(super) fn removed(
+/// The documents that go by these pairs, which have exact shares, each with the one that stays in its place: one
+/// that contains at least the share `least` of it, inclusive. Documents that are `fixed` stay; their ids must be
+/// less than all others.
+pub fn removed(
     pairs: &BTreeSet<DocPair>,
     least: f64,
     fixed: impl Fn(&DocId) -> bool,

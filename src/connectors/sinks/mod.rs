@@ -19,6 +19,7 @@ pub mod side;
 mod units;
 
 pub use clusters::{ClusterDeltaLines, ClusterLines};
+pub use contained::removed as contained_in_kept;
 pub use contract::{EndList, Sink};
 pub use decisions::{Decision, DecisionLines, DecisionMode, Repetition};
 pub use deferred::{DeferredWriter, Publication};

@@ -7,7 +7,7 @@ use super::scheme::Scheme;
 use super::sets::scaled::{Scaled, packed};
 use super::stored::Sketch;
 use crate::hash::SketchId;
-use crate::text::{Features, Featurizer, IdfTable, Terms, Weigher, Weights};
+use crate::text::{Features, Featurizer, IdfTable, MeasuredFeatures, Terms, Weigher, Weights};
 
 /// Makes the sketches of texts by one scheme; reuses its buffers.
 #[derive(Debug)]
@@ -54,16 +54,16 @@ impl SketchMaker {
             let weighed = self.weigher.weigh(self.featurizer.terms(text), &self.scheme.text.weights);
             return self.builder.sketch(self.builder.fingerprint, weighed, fields);
         }
-        let (features, length) = self.featurizer.features_and_words(text);
+        let measured = self.featurizer.measured(text);
         if self.builder.scaled.is_some() {
-            return self.builder.scaled(features, length, fields);
+            return self.builder.scaled(measured, fields);
         }
-        self.builder.sketch(self.builder.fingerprint, Features::set(features), fields)
+        self.builder.sketch(self.builder.fingerprint, Features::set(measured.features), fields)
     }
 
-    /// The number of words of a text, see [`Featurizer::features_and_words`].
+    /// The number of [words](MeasuredFeatures::words) of a text.
     pub fn words(&mut self, text: &str) -> usize {
-        self.featurizer.features_and_words(text).1
+        self.featurizer.measured(text).words
     }
 
     /// The terms of a text, from which its sketches under any table are made; `None` for a text without
@@ -158,17 +158,16 @@ impl SketchBuilder {
         Some(self.named(fingerprint, &self.words, end))
     }
 
-    /// The scaled sketch of a text of so many words; `None` if it has no features, or the scheme is not
-    /// scaled.
-    fn scaled(&mut self, features: &[u64], words: usize, fields: &[u64]) -> Option<(SketchId, Sketch)> {
+    /// The scaled sketch of a text; `None` if it has no features, or the scheme is not scaled.
+    fn scaled(&mut self, text: MeasuredFeatures<'_>, fields: &[u64]) -> Option<(SketchId, Sketch)> {
         let scaled = self.scaled?;
         self.words.clear();
         self.words.push(0);
         self.words.extend_from_slice(fields);
         let end = self.words.len();
-        scaled.values(features, &mut self.words);
+        scaled.values(text.features, text.parts, &mut self.words);
         let count = self.words.len() - end;
-        self.words[0] = packed(words, count);
+        self.words[0] = packed(text.words, count);
         if !self.exact {
             let kept = scaled.kept(&self.words[end..]).len();
             self.words.truncate(end + kept);

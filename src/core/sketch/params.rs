@@ -60,7 +60,8 @@ impl SketchParams {
             }
             SketchKind::Rejection { bound } => all.with("sketch.bound", f64::from(bound) / 1000.0),
             SketchKind::Scaled { scale, least } => {
-                all.with("sketch.scale", scale).with("sketch.least", least)
+                // How values follow from hashes, of which there was another way.
+                all.with("sketch.scale", scale).with("sketch.least", least).with("sketch.values", "by word")
             }
             _ => all,
         }

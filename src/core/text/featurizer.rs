@@ -14,6 +14,19 @@ use super::weights::TermsRef;
 use super::weights::terms::TermCounter;
 use crate::hash;
 
+/// The features of a text, and how much of it they are.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasuredFeatures<'f> {
+    /// In text order, repeats included.
+    pub features: &'f [u64],
+    /// For each feature, how many tokens like the first one of its shingle make a word: 1 for whole words.
+    /// Empty if all are. At each token begins a shingle, so a word has as many.
+    pub parts: &'f [u8],
+    /// The number of words: tokens that are parts of words count by their weight, and the sum is rounded
+    /// down.
+    pub words: usize,
+}
+
 /// Turns texts into features by fixed rules; reuses its buffers.
 #[derive(Debug)]
 pub struct Featurizer {
@@ -25,13 +38,16 @@ pub struct Featurizer {
     lowered: Lowered,
     joined: Vec<u8>,
     /// Roller for texts with parts of words.
-    parts: WeightedRoll,
+    roll: WeightedRoll,
     /// Features of the last text, or of the last part of a text with fields.
     features: Vec<u64>,
+    /// Their [parts](MeasuredFeatures::parts).
+    parts: Vec<u8>,
     /// Their weights, if the record brings them.
     weights: Vec<u32>,
-    /// Features of all parts of the last text, if the rules have fields.
-    together: Vec<u64>,
+    /// Features of all parts of the last text with their [parts](MeasuredFeatures::parts), if the rules have
+    /// fields.
+    together: (Vec<u64>, Vec<u8>),
     counter: TermCounter,
     /// Weight of the tokens of the last text and of its fields, in 24ths of a word.
     weight: usize,
@@ -56,10 +72,11 @@ impl Featurizer {
             normalized: String::new(),
             lowered: Lowered::new(rules.spaceless, rules.marks),
             joined: Vec::new(),
-            parts: WeightedRoll::new(size),
+            roll: WeightedRoll::new(size),
             features: Vec::new(),
+            parts: Vec::new(),
             weights: Vec::new(),
-            together: Vec::new(),
+            together: (Vec::new(), Vec::new()),
             counter: TermCounter::default(),
             weight: 0,
             rules,
@@ -69,23 +86,27 @@ impl Featurizer {
     /// The hashed shingles of a text in text order, then those of its fields, repeats included. Empty if
     /// there is no token.
     pub fn features(&mut self, text: &str) -> &[u64] {
-        self.features_and_words(text).0
+        self.measured(text).features
     }
 
-    /// The [features](Self::features) of a text, and the number of its words: tokens that are parts of words
-    /// count by their weight, and the sum is rounded down.
-    pub fn features_and_words(&mut self, text: &str) -> (&[u64], usize) {
+    /// The [features](Self::features) of a text, and how much of it they are.
+    pub fn measured(&mut self, text: &str) -> MeasuredFeatures<'_> {
         self.weight = 0;
         if self.rules.fields.is_empty() {
             let first = self.fill(text);
-            return (&self.features[first..], self.weight / WORD);
+            let (features, parts) = (&self.features[first..], &self.parts[..]);
+            return MeasuredFeatures { features, parts, words: self.weight / WORD };
         }
-        self.together.clear();
+        self.together.0.clear();
+        self.together.1.clear();
         for part in self.rules.parts(text) {
             let first = self.fill(part);
-            self.together.extend_from_slice(&self.features[first..]);
+            self.together.0.extend_from_slice(&self.features[first..]);
+            self.together.1.extend_from_slice(&self.parts);
+            self.together.1.resize(self.together.0.len(), 1);
         }
-        (&self.together, self.weight / WORD)
+        let (features, parts) = (&self.together.0[..], &self.together.1[..]);
+        MeasuredFeatures { features, parts, words: self.weight / WORD }
     }
 
     /// The number of tokens of a text and its fields, stop words removed.
@@ -120,6 +141,7 @@ impl Featurizer {
 
     /// Writes the features of a part to `self.features`; returns the index of the first one.
     fn fill(&mut self, text: &str) -> usize {
+        self.parts.clear();
         if let Some(given) = self.rules.given {
             return self.given(given, text);
         }
@@ -164,14 +186,18 @@ impl Featurizer {
     }
 
     fn words_of_parts(&mut self) -> usize {
-        let Self { lowered, stop_words, stemmer, parts, features, weight: total, .. } = self;
-        parts.clear();
+        let Self { lowered, stop_words, stemmer, roll, features, parts, weight: total, .. } = self;
+        roll.clear();
         each_token(lowered, stop_words, stemmer.as_mut(), |token, first, _| {
             let weight = lowered.weight(first);
             *total += weight;
-            parts.next(token, weight, |feature| features.push(feature));
+            roll.next(token, weight, |feature, of_first| {
+                features.push(feature);
+                parts.push(u8::try_from(WORD / of_first).unwrap_or(1));
+            });
         });
-        features.extend(parts.whole());
+        features.extend(roll.whole());
+        parts.resize(features.len(), 1);
         0
     }
 

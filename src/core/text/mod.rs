@@ -53,7 +53,7 @@ mod tests;
 mod tokens;
 mod weights;
 
-pub use featurizer::Featurizer;
+pub use featurizer::{Featurizer, MeasuredFeatures};
 pub use fields::Field;
 pub use given::Given;
 pub use idf_file::IdfError;

@@ -120,17 +120,18 @@ impl WeightedRoll {
         (self.first, self.end, self.weight, self.sum) = (0, 0, 0, 0);
     }
 
-    /// Adds the next token, and calls `feature` with the features of the windows that end with it.
+    /// Adds the next token, and calls `feature` with the features of the windows that end with it, and the
+    /// weights of their first tokens.
     #[inline(always)]
-    pub(super) fn next(&mut self, token: u64, weight: usize, mut feature: impl FnMut(u64)) {
+    pub(super) fn next(&mut self, token: u64, weight: usize, mut feature: impl FnMut(u64, usize)) {
         let last = self.ring.len() - 1;
         self.ring[self.end & last] = (token, weight);
         self.end += 1;
         self.weight += weight;
         self.sum = self.sum.wrapping_mul(FACTOR).wrapping_add(token);
         while self.weight >= self.wanted {
-            feature(mix(self.sum));
             let (gone, gone_weight) = self.ring[self.first & last];
+            feature(mix(self.sum), gone_weight);
             self.first += 1;
             self.weight -= gone_weight;
             self.sum = self.sum.wrapping_sub(gone.wrapping_mul(self.powers[self.end - self.first]));

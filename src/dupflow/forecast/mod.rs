@@ -24,6 +24,7 @@ mod text;
 
 #[cfg(feature = "monitor")]
 pub(crate) use plan_text::PlanText;
+pub use quotes::QuoteRecall;
 pub use report::{CurvePoint, PlanReport};
 pub use retention::RetentionReport;
 pub use spill::DEFAULT_IOPS;

@@ -37,15 +37,15 @@ const NEGLIGIBLE: f64 = 1e-16;
 
 /// The greatest probability that a quote is found.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct QuoteRecall {
+pub struct QuoteRecall {
     /// Words of the quote.
-    pub(super) words: usize,
+    pub words: usize,
     /// Replaced words, of 100.
-    pub(super) edits: u32,
+    pub edits: u32,
     /// Words of the larger text, relative to those of the quote.
-    pub(super) ratio: usize,
+    pub ratio: usize,
     /// Probability of being found if no shared shingle is in a hot block.
-    pub(super) found_at_most: f64,
+    pub found_at_most: f64,
 }
 
 /// How shingles are selected and shares decided.

@@ -203,6 +203,11 @@ impl PlanReport {
         &self.curve
     }
 
+    /// Of containment, the recall of quotes; empty for other measures.
+    pub fn quotes(&self) -> &[QuoteRecall] {
+        self.quotes.as_deref().unwrap_or_default()
+    }
+
     /// Bytes of one sketch.
     pub fn sketch_bytes(&self) -> usize {
         self.sketch_bytes

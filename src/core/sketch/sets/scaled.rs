@@ -4,6 +4,11 @@
 //! ascending ([`Sketch::features`](crate::sketch::Sketch::features)). Kept are all values up to `2^64 /
 //! scale`, a share of `1 / scale` of them; at least the `least` smallest ones, or all if there are fewer.
 //!
+//! In scripts without spaces a word has several shingles: one begins at each token, a part of a word.
+//! Of a shingle whose first token is one of p parts, the values below 2^63 are p times its hash, so that a
+//! share of `1 / (p scale)` is kept: in every script as many for each word. A scale of 1 keeps all. In a text
+//! of several scripts an estimate counts each shingle by `1 / p`.
+//!
 //! Every value up to the smaller one of the limits of two sketches is known of both texts.
 //! These values are a random sample of the features of each, so the share of one text's sample that the other
 //! has too estimates its containment without bias, with variance `c (1 - c) / m` for a sample of m values. A
@@ -39,11 +44,13 @@ impl Scaled {
         Self { last, least: least as usize, salt: mix(PI[6] ^ seed) }
     }
 
-    /// Appends the distinct hash values of features, ascending. The hash is a bijection: different features
-    /// have different values.
-    pub fn values(&self, features: &[u64], out: &mut Vec<u64>) {
+    /// Appends the distinct values of features, ascending. `parts` is empty, or has the
+    /// [parts](crate::text::MeasuredFeatures::parts) of each. The hash is a bijection: different features of
+    /// whole words have different values, others have the same with probability 2^-63.
+    pub fn values(&self, features: &[u64], parts: &[u8], out: &mut Vec<u64>) {
         let start = out.len();
         out.extend(features.iter().map(|x| mix(x ^ self.salt)));
+        out[start..].iter_mut().zip(parts).for_each(|(value, parts)| *value = of_part(*value, *parts));
         out[start..].sort_unstable();
         let (mut kept, mut last) = (start, None);
         for at in start..out.len() {
@@ -80,6 +87,15 @@ impl Scaled {
     }
 }
 
+/// The value of a shingle with this hash, of which `parts` begin in a word.
+fn of_part(hash: u64, parts: u8) -> u64 {
+    const HALF: u64 = 1 << 63;
+    match hash.checked_mul(parts.into()) {
+        Some(value) if parts == 1 || value < HALF => value,
+        _ => hash | HALF,
+    }
+}
+
 /// The word of a scaled sketch: `words << 32 | features`. Larger numbers than 2^32 - 1 are stored as this.
 pub fn packed(words: usize, features: usize) -> u64 {
     let [words, features] = [words, features].map(|n| u64::from(u32::try_from(n).unwrap_or(u32::MAX)));
@@ -100,7 +116,7 @@ impl Sketcher for Scaled {
     /// Appends the word alone, of a text whose number of words is not known: 0.
     fn sketch(&mut self, features: Features<'_>, words: &mut Vec<u64>) {
         let mut values = Vec::new();
-        self.values(features.ids, &mut values);
+        self.values(features.ids, &[], &mut values);
         words.push(packed(0, values.len()));
     }
 }
@@ -150,7 +166,7 @@ mod tests {
 
     fn values(scaled: Scaled, features: impl IntoIterator<Item = u64>) -> Vec<u64> {
         let mut values = vec![42, 42];
-        scaled.values(&features.into_iter().collect::<Vec<_>>(), &mut values);
+        scaled.values(&features.into_iter().collect::<Vec<_>>(), &[], &mut values);
         values.split_off(2)
     }
 
@@ -170,6 +186,27 @@ mod tests {
         assert_eq!(scaled.limit(2500, kept), (1 << 61) - 1);
         assert_eq!(scaled.limit(2500, &values), u64::MAX, "all values are stored");
         assert_eq!(Scaled::new(1, 16, 5).kept(&values), values);
+    }
+
+    /// Of whole words the values are the hashes; of parts p times as few are kept, of any hash.
+    #[test]
+    fn a_word_of_parts_keeps_as_many() {
+        let scaled = Scaled::new(8, 1, 5);
+        for parts in [1, 2, 4, 6, 8] {
+            let features: Vec<u64> = (0..6000).collect();
+            let mut values = Vec::new();
+            scaled.values(&features, &vec![parts; features.len()], &mut values);
+            assert_eq!(values.len(), 6000, "different features have different values");
+            let expected = 6000.0 / 8.0 / f64::from(parts);
+            let kept = scaled.kept(&values).len() as f64;
+            assert!((kept - expected).abs() < 4.0 * expected.sqrt(), "{parts} parts: {kept}");
+        }
+        assert_eq!(
+            [3, 1 << 60, 3 << 60, 15 << 60].map(|hash| of_part(hash, 1)),
+            [3, 1 << 60, 3 << 60, 15 << 60]
+        );
+        assert_eq!([3, 1 << 60, 3 << 60].map(|hash| of_part(hash, 4)), [12, 1 << 62, 11 << 60]);
+        assert_eq!(of_part(u64::MAX, 6), u64::MAX);
     }
 
     #[test]

@@ -285,7 +285,7 @@ fn words_are_counted_by_their_weight() {
     for shingle in [Shingle::Words(1), Shingle::Words(5), Shingle::Words(20), Shingle::Chars(4)] {
         let stop_words = vec!["the".to_owned()];
         let mut featurizer = Featurizer::new(TextRules { stop_words, ..with_fields(shingle, &[1]) });
-        let mut words = |text: &str| featurizer.features_and_words(text).1;
+        let mut words = |text: &str| featurizer.measured(text).words;
         // Han characters are half a word each, Thai letters a sixth; the sum is rounded down.
         let texts =
             ["", "the", "one, two; the three", "one two\u{1e}three", "漢字漢字漢", "漢 one", "กขคงจฉชซ"];

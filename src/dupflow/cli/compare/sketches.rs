@@ -119,6 +119,11 @@ fn params(kind: SketchKind, own: &SketchParams) -> SketchParams {
 }
 
 fn words(params: &SketchParams, text: &Specimen, weights: &Weights) -> Vec<u64> {
+    // Scaled sketches are those of the pipeline only.
+    if let Some((scaled, own)) = params.scaled().zip(text.sketched.as_ref()) {
+        let kept = scaled.kept(&own.sketch.features);
+        return std::iter::once(own.sketch.words[0]).chain(kept.iter().copied()).collect();
+    }
     let mut words = Vec::new();
     let mut weigher = Weigher::new();
     let features = match weights {
@@ -127,12 +132,6 @@ fn words(params: &SketchParams, text: &Specimen, weights: &Weights) -> Vec<u64> 
         _ => weigher.weigh(text.terms.view(), weights),
     };
     params.sketcher().sketch(features, &mut words);
-    if let Some(scaled) = params.scaled() {
-        let word = words.len();
-        scaled.values(features.ids, &mut words);
-        let kept = scaled.kept(&words[word..]).len();
-        words.truncate(word + kept);
-    }
     words
 }
 

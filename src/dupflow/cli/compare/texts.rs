@@ -5,6 +5,7 @@ use super::subject::Subject;
 use super::{page, report};
 use crate::cli::examine::Examiner;
 use crate::config::Plan;
+use dupflow_core::pair::Similarity;
 use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Features, TextPiece, Weights, measures};
 
@@ -28,7 +29,7 @@ pub struct Figures {
     /// Cosine by counts.
     pub cosine: f64,
     /// The similarity that the filter accepts; `None` if it rejects the pair, or a text has no sketch.
-    pub accepted: Option<f64>,
+    pub accepted: Option<Similarity>,
     /// Whether the sketches are equal, or share as many blocks as a candidate needs.
     pub is_candidate: bool,
 }
@@ -42,11 +43,10 @@ impl TextComparison {
         let [x, y] = [&a, &b].map(|text| Features::set(&text.terms.ids));
         let compared = a.sketched.as_ref().zip(b.sketched.as_ref()).map(|(left, right)| {
             if left.id == right.id {
-                return (Some(1.0), true);
+                return (Some(Similarity::ONE), true);
             }
             let compared = examiner.compare(left, right);
-            let accepted = compared.verdict.accepted.map(|similarity| similarity.get());
-            (accepted, compared.shared.len() >= examiner.least())
+            (compared.verdict.accepted, compared.shared.len() >= examiner.least())
         });
         let (accepted, is_candidate) = compared.unwrap_or_default();
         let figures = Figures {
@@ -58,6 +58,11 @@ impl TextComparison {
             is_candidate,
         };
         Self { subject, figures }
+    }
+
+    /// The measure of the pipeline.
+    pub fn measure(&self) -> Measure {
+        self.subject.plan.scheme.measure()
     }
 
     /// What `dupflow compare` prints.
@@ -99,7 +104,7 @@ mod tests {
             comparison.figures;
         assert_eq!((jaccard, containment), (2.0 / 3.0, [1.0, 2.0 / 3.0]));
         assert!((weighted_jaccard - 0.4).abs() < 1e-9 && (cosine - 4.0 / 30.0_f64.sqrt()).abs() < 1e-9);
-        assert_eq!((accepted, is_candidate), (Some(2.0 / 3.0), true));
+        assert_eq!((accepted, is_candidate), (Some(Similarity::clamped(2.0 / 3.0)), true));
         assert!(comparison.text().contains("Jaccard"), "{}", comparison.text());
         assert!(comparison.page().starts_with("<!doctype html>"));
         let [a, b] = comparison.passages();
@@ -110,7 +115,7 @@ mod tests {
     #[test]
     fn copies_and_empty_texts() {
         let copies = compared("a b", "A, b!").figures;
-        assert_eq!((copies.accepted, copies.is_candidate), (Some(1.0), true));
+        assert_eq!((copies.accepted, copies.is_candidate), (Some(Similarity::ONE), true));
         let empty = compared("", "a").figures;
         assert_eq!((empty.accepted, empty.is_candidate), (None, false));
     }
