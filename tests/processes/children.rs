@@ -110,7 +110,7 @@ fn a_run_is_killed_and_goes_on_by_fewer_processes() {
 }
 
 /// The number of documents that a process says it has restored.
-fn restored(said: &str) -> u64 {
+pub(crate) fn restored(said: &str) -> u64 {
     let line = said.lines().find(|line| line.contains("documents restored from the state"));
     let line = line.unwrap_or_else(|| panic!("nothing is restored: {said}"));
     let number = line.split("documents=").nth(1).and_then(|rest| rest.split_whitespace().next());

@@ -12,6 +12,7 @@
 
 #![cfg(test)]
 
+mod budget;
 mod children;
 mod control;
 mod flow;

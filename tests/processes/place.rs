@@ -137,7 +137,12 @@ impl Place {
 
     /// The pairs that a replay finds.
     pub(crate) fn expected(&self) -> Pairs {
-        self.done("replay --emit pairs -o expected.jsonl feed.jsonl");
+        self.expected_with("")
+    }
+
+    /// The pairs that a replay with these options finds.
+    pub(crate) fn expected_with(&self, words: &str) -> Pairs {
+        self.done(&format!("replay {words} --emit pairs -o expected.jsonl feed.jsonl"));
         let text = self.read("expected.jsonl");
         let pairs: Pairs = text.lines().map(delta).map(|(_, pair, similarity)| (pair, similarity)).collect();
         assert!(pairs.len() > 100, "{} pairs", pairs.len());

@@ -1,17 +1,22 @@
 //! Blocks: sketches that share a block become candidates. Blocks are partitioned by key; each worker keeps
 //! its own in a [`BlockIndex`].
+//!
+//! Before the run is live nothing depends on the epoch in which a pair begins, and an index changes faster by
+//! a large batch. So postings of sketches that begin are [gathered](Gathered), over epochs.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
+use timely::dataflow::operators::Capability;
+use timely::scheduling::Activator;
 
 use super::Stages;
-use super::operator::Operator;
 use super::operator::epochs::Stash;
+use super::operator::{Frontiers, Operator};
 use super::queries::{AnswerPart, PartialAnswer, Probe, QueryComparison};
 use crate::dataflow::sketches::by_place::{SketchesByPlace, source_of_blocks};
 use crate::dataflow::sketches::parcels::Parcel;
@@ -43,13 +48,69 @@ pub(super) struct BlocksOutputs<'scope> {
     pub(super) partial_answers: Stream<'scope, Epoch, Vec<PartialAnswer>>,
 }
 
+/// Keys that are gathered before they are applied, at least: 30,000 sketches of 18 keys. More from
+/// [`GATHERED_PART`] times as many blocks on. Few in tests, so that they are applied at several epochs.
+const GATHERED_KEYS: usize = if cfg!(debug_assertions) { 1 << 8 } else { 1 << 19 };
+
+/// At most one of so many blocks is gathered: it takes 11 bytes for each key, a block in the index 7.
+const GATHERED_PART: usize = 4;
+
+/// The postings of epochs before the run is live, of sketches that begin. They are applied together: when
+/// they are many, before a sketch ends, and when the run is live.
+#[derive(Default)]
+struct Gathered {
+    parcels: Vec<Parcel>,
+    keys: usize,
+    /// The right to emit their candidates, in an epoch that is not live: of the last epoch that no input can
+    /// add to. So the next open epoch, and what is read ahead of it, are not delayed.
+    held: Option<Capability<Epoch>>,
+}
+
+impl Gathered {
+    /// Adds the postings of a closed epoch, if all their sketches begin; else returns them.
+    fn add(&mut self, capability: &Capability<Epoch>, parcels: Vec<Parcel>) -> Option<Vec<Parcel>> {
+        if !parcels.iter().all(|parcel| parcel.postings.only_begin()) {
+            return Some(parcels);
+        }
+        self.keys += parcels.iter().map(|parcel| parcel.postings.len()).sum::<usize>();
+        self.parcels.extend(parcels);
+        self.held = Some(capability.clone());
+        None
+    }
+
+    fn is_full(&self, index: &WorkerBlocks) -> bool {
+        self.keys >= GATHERED_KEYS.max(index.blocks() / GATHERED_PART)
+    }
+
+    /// Takes all out if they are due and there are any.
+    fn take_if(&mut self, are_due: bool) -> Option<(Capability<Epoch>, Vec<Parcel>)> {
+        if !are_due {
+            return None;
+        }
+        let Self { parcels, held, .. } = std::mem::take(self);
+        held.map(|held| (held, parcels))
+    }
+
+    /// Lets epochs close that precede the first open one by two or more. The open one may be the first that
+    /// is live, although this process does not know yet.
+    fn follow(&mut self, frontiers: &Frontiers) {
+        let open = frontiers[0].frontier().first().copied();
+        if let Some((held, open)) = self.held.as_mut().zip(open)
+            && *held.time() + 1 < open
+        {
+            held.downgrade(&(open - 1));
+        }
+    }
+}
+
 /// Keeps the blocks, emits changes of candidates, and answers the probes of queries. `sketches` are those
-/// that this worker owns.
+/// that this worker owns. `at_live` receives what schedules the operator once the run is live.
 pub(super) fn blocks<'scope>(
     postings: Stream<'scope, Epoch, Vec<Parcel>>,
     probes: Stream<'scope, Epoch, Vec<Probe>>,
     sketches: Rc<RefCell<Sketches>>,
     stages: &Stages,
+    at_live: &Cell<Option<Activator>>,
 ) -> BlocksOutputs<'scope> {
     let scope = postings.scope();
     let (worker, peers) = (scope.index() as u64, scope.peers() as u64);
@@ -65,9 +126,22 @@ pub(super) fn blocks<'scope>(
     let (mut partial_answers, partial_answers_stream) = operator.output();
     let mut stash = Stash::<Parcel>::new();
     let mut probing = Stash::<Probe>::new();
+    // Of pairs that have to share several blocks all workers report these in one epoch.
+    let gathers = stages.blocking.least() <= 1;
+    let mut gathered = Gathered::default();
+    at_live.set(Some(operator.activator()));
     operator.build(move |frontiers| {
         postings.for_each_time(|time, data| stash.keep(&time, 1, data));
         probes.for_each_time(|time, data| probing.keep(&time, 3, data));
+        let mut apply = |index: &mut WorkerBlocks, capability, parcels| {
+            let mut candidates = candidates.with(capability);
+            apply(index, parcels, &stages, |candidate| candidates.give(candidate));
+        };
+        // Before a probe reads the blocks.
+        let is_live = stages.start.live.get().is_some() || frontiers[0].is_empty();
+        if let Some((held, parcels)) = gathered.take_if(is_live) {
+            apply(&mut index, held, parcels);
+        }
         loop {
             // Before an epoch is applied, the probes of its time are answered: they read the blocks as the
             // epoch before has left them.
@@ -82,10 +156,18 @@ pub(super) fn blocks<'scope>(
                     comparisons.give_all(sent);
                 }
             }
-            let Some((capabilities, parcels)) = stash.next_closed(frontiers) else { break };
-            let mut candidates = candidates.at(&capabilities);
-            apply(&mut index, parcels, &stages, |candidate| candidates.give(candidate));
+            let Some((mut capabilities, parcels)) = stash.next_closed(frontiers) else { break };
+            let capability = capabilities.swap_remove(0);
+            let parcels =
+                if is_live || !gathers { Some(parcels) } else { gathered.add(&capability, parcels) };
+            if let Some((held, before)) = gathered.take_if(parcels.is_some() || gathered.is_full(&index)) {
+                apply(&mut index, held, before);
+            }
+            if let Some(parcels) = parcels {
+                apply(&mut index, capability, parcels);
+            }
         }
+        gathered.follow(frontiers);
     });
     BlocksOutputs {
         candidates: candidates_stream,

@@ -53,13 +53,14 @@ pub(super) struct IngestOutputs<'scope> {
 
 /// Sketches the events of this worker. `open` is the first epoch that is not closed on all workers, set by
 /// the output. Queries are admitted a few at a time, alternating with batches of events, and recorded in
-/// `pending`.
+/// `pending`. Once the run is live, `at_live` is scheduled.
 pub(super) fn ingest<'scope>(
     scope: Scope<'scope, Epoch>,
     stages: &Stages,
     mut intake: Box<dyn Intake>,
     open: Rc<Cell<Epoch>>,
     pending: Rc<RefCell<PendingQueries>>,
+    at_live: Rc<Cell<Option<Activator>>>,
 ) -> IngestOutputs<'scope> {
     let mut operator = Operator::new("Ingest", scope);
     let (arrivals, arrivals_stream) = operator.output();
@@ -77,6 +78,9 @@ pub(super) fn ingest<'scope>(
     let mut batches = Batches::new(stages, scope.peers(), BatchOutputs { arrivals, reports, ticks, watches });
     let mut admission = Admission::new(stages, receiver, pending, resolved, id_queries);
     operator.build_source(move |capabilities| {
+        if live.get().is_some() {
+            at_live.take().into_iter().for_each(|waits| waits.activate());
+        }
         if capabilities.is_empty() {
             return;
         }

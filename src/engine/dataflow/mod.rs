@@ -51,6 +51,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 use timely::dataflow::operators::Concat;
 use timely::dataflow::{Scope, Stream};
+use timely::scheduling::Activator;
 
 pub use documents::reference::{NoReferenceDocument, Reference, ReferenceBuilder};
 use ingest::IngestOutputs;
@@ -90,8 +91,10 @@ pub fn build(
     assert!(cfg!(feature = "views") || stages.views.is_empty(), "views need the feature `views`");
     let open = Rc::new(Cell::new(first));
     let pending = Rc::new(RefCell::new(PendingQueries::new(scope.index())));
+    let at_live = Rc::<Cell<Option<Activator>>>::default();
 
-    let ingested = ingest::ingest(scope, stages, intake, Rc::clone(&open), Rc::clone(&pending));
+    let ingested =
+        ingest::ingest(scope, stages, intake, Rc::clone(&open), Rc::clone(&pending), Rc::clone(&at_live));
     let IngestOutputs { arrivals, ticks, read, resolved, id_queries, watches, wake } = ingested;
     let (memberships, watches, resolved, id_queries, reports) = match stages.scheme.live() {
         None if stages.scheme.units.is_some() => {
@@ -117,7 +120,7 @@ pub fn build(
         }
     };
     let entered = queries::enter(resolved, &collapsed.changed, Rc::clone(&sketches), stages);
-    let met = blocks::blocks(collapsed.postings, entered.probes, Rc::clone(&sketches), stages);
+    let met = blocks::blocks(collapsed.postings, entered.probes, Rc::clone(&sketches), stages, &at_live);
     let verified = verify::verify(met.candidates, met.comparisons, Rc::clone(&sketches), stages);
     let expanded = pairs::expand(verified.acceptances, &collapsed.changed, sketches);
     queries::answer(

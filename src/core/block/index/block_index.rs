@@ -92,6 +92,11 @@ impl<L: LocalSketches> BlockIndex<L> {
         }
     }
 
+    /// Number of entries in the tables: blocks that are not empty.
+    pub fn blocks(&self) -> usize {
+        (0..self.batches.len()).map(|table| self.tables.len(table)).sum()
+    }
+
     /// Drains the changes of hot blocks since the last call.
     pub fn hot_blocks(&mut self) -> impl Iterator<Item = (BlockKey, HotChange)> {
         self.lists.changed.drain(..)
@@ -210,9 +215,6 @@ impl<L: LocalSketches> BlockIndex<L> {
                 }
             };
             batch.sort_unstable();
-            let is_addition = |entry: &&u64| changes[change_number(**entry)] & ADDED != 0;
-            let added = batch.iter().filter(is_addition).map(|entry| entry >> NUMBER_BITS);
-            tables.reserve(number.into(), added);
             if *is_one_sided {
                 apply_batch(number, tables, batch, changes, lists, slots, |_, _, _| {});
             } else {
@@ -307,17 +309,7 @@ fn apply_batch(
     mut meet: impl FnMut(u32, u32, i8),
 ) {
     let (mut removed, mut added) = (Vec::new(), Vec::new());
-    let (mut done, mut fetched) = (0, 0);
-    for block in batch.chunk_by(|a, b| a >> NUMBER_BITS == b >> NUMBER_BITS) {
-        if done >= fetched {
-            fetched = batch.len().min(done + BlockTables::TOUCHED);
-            let hashes = batch[done..fetched].iter().map(|entry| entry >> NUMBER_BITS);
-            black_box(tables.touch_all(number.into(), hashes));
-        }
-        done += block.len();
-        let key = BlockKey::new(number, block[0] >> NUMBER_BITS);
-        let found = tables.entry(number.into(), key.hash());
-        let before = found.value();
+    let mut value_after = |hash: u64, block: &[u64], before: Option<BlockValue>| {
         removed.clear();
         added.clear();
         for change in block.iter().map(|entry| changes[change_number(*entry)]) {
@@ -326,7 +318,26 @@ fn apply_batch(
         removed.sort_unstable();
         added.sort_unstable();
         let change = BlockChange { removed: &removed, added: &added };
-        match lists.change(key, before, change, slots, &mut meet) {
+        lists.change(BlockKey::new(number, hash), before, change, slots, &mut meet)
+    };
+    let blocks = batch.chunk_by(|a, b| a >> NUMBER_BITS == b >> NUMBER_BITS);
+    if tables.is_many(number.into(), batch.len()) {
+        return tables.change_all(number.into(), blocks.map(|b| (b[0] >> NUMBER_BITS, b)), value_after);
+    }
+    let is_addition = |entry: &&u64| changes[change_number(**entry)] & ADDED != 0;
+    tables.reserve(number.into(), batch.iter().filter(is_addition).map(|entry| entry >> NUMBER_BITS));
+    let (mut done, mut fetched) = (0, 0);
+    for block in blocks {
+        if done >= fetched {
+            fetched = batch.len().min(done + BlockTables::TOUCHED);
+            let hashes = batch[done..fetched].iter().map(|entry| entry >> NUMBER_BITS);
+            black_box(tables.touch_all(number.into(), hashes));
+        }
+        done += block.len();
+        let hash = block[0] >> NUMBER_BITS;
+        let found = tables.entry(number.into(), hash);
+        let before = found.value();
+        match value_after(hash, block, before) {
             Some(after) if before != Some(after) => found.set(after),
             Some(_) => {}
             None => found.remove(),

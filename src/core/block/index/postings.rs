@@ -55,6 +55,11 @@ impl Postings {
         }
     }
 
+    /// Whether each sketch is added or, if it is looked up, begins.
+    pub fn only_begin(&self) -> bool {
+        self.sketches.iter().all(|posted| posted.diff > 0)
+    }
+
     /// All keys.
     pub fn keys(&self) -> impl Iterator<Item = BlockKey> {
         self.keys.iter().copied()

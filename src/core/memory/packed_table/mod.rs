@@ -13,7 +13,8 @@
 //! The entries of a bucket are in a [cell](cells) of nearly its size; cells have no gaps between them. Tables
 //! that change together share the cells, so that a table has no memory of its own that is not used yet.
 //!
-//! [`reserve`](PackedTables::reserve) announces a batch, so that buckets are split and grow once for it.
+//! [`reserve`](PackedTables::reserve) announces a batch, so that buckets are split and grow once for it. A
+//! batch with several hashes for each bucket is [merged](PackedTables::change_all) into the buckets.
 
 mod bucket;
 mod cells;
@@ -67,6 +68,9 @@ struct BucketPlace {
 /// cells, about 32 bytes a bucket; with more an entry stores more of its hash.
 const MEAN: usize = 64;
 
+/// Hashes for each bucket from which on a batch is merged into the buckets.
+const MERGED: usize = 4;
+
 /// Hashes whose places are prefetched together.
 const TOUCHED: usize = 64;
 
@@ -116,6 +120,55 @@ impl<const BITS: u32> PackedTables<BITS> {
             }
             let (n, greatest) = (self.store.len(bucket) + of_bucket, self.tables[table].greatest);
             self.store.reserve(bucket, n, greatest, remainder_bits);
+        }
+    }
+
+    /// Whether so many hashes are cheaper to [change](Self::change_all) together than one by one.
+    pub fn is_many(&self, table: usize, hashes: usize) -> bool {
+        hashes >= self.tables[table].count * MERGED
+    }
+
+    /// Changes the values of hashes that have one value at most; they ascend, each once. Of each hash
+    /// `change` gets what belongs to it and its value, and returns the new value, `None` to remove it. The
+    /// entries of a bucket are moved once for all that are added to it.
+    pub fn change_all<G>(
+        &mut self,
+        table: usize,
+        batch: impl Iterator<Item = (u64, G)> + Clone,
+        mut change: impl FnMut(u64, G, Option<u32>) -> Option<u32>,
+    ) {
+        let announced = batch.clone().count();
+        while self.tables[table].count * MEAN < self.tables[table].len + announced && self.split(table) {}
+        let mut batch = batch.peekable();
+        let (mut added, mut removed) = (Vec::new(), Vec::new());
+        while let Some((first, _)) = batch.peek() {
+            let BucketPlace { bucket, remainder_bits, .. } = self.place(table, *first);
+            let leading = first >> remainder_bits;
+            while let Some((hash, group)) = batch.next_if(|(hash, _)| hash >> remainder_bits == leading) {
+                let remainder = hash ^ leading << remainder_bits;
+                let entries = self.store.bucket(bucket, remainder_bits);
+                let at = entries.search(remainder);
+                let is_known = at < entries.len() && entries.remainder(at) == remainder;
+                let known = is_known.then(|| entries.value(at));
+                match (known, change(hash, group, known)) {
+                    (None, Some(value)) => added.push((at, (remainder, value))),
+                    (Some(before), Some(value)) if before != value => {
+                        self.store.set(bucket, at, value, remainder_bits);
+                        self.tables[table].greatest = self.tables[table].greatest.max(value);
+                    }
+                    (Some(_), None) => removed.push(at + added.len()),
+                    _ => {}
+                }
+            }
+            let greatest = self.store.insert_all(bucket, &added, remainder_bits);
+            let shape = &mut self.tables[table];
+            shape.greatest = shape.greatest.max(greatest);
+            shape.len = shape.len + added.len() - removed.len();
+            added.clear();
+            removed.drain(..).rev().for_each(|at| self.store.remove(bucket, at));
+        }
+        while self.tables[table].is_sparse() {
+            self.merge(table);
         }
     }
 
@@ -221,8 +274,7 @@ impl<const BITS: u32> PackedTables<BITS> {
         self.store.remove(bucket, at);
         let shape = &mut self.tables[table];
         shape.len -= 1;
-        // At half the number, so that a table of constant size is neither split nor merged.
-        if shape.len < shape.count * MEAN / 2 && shape.count > 1 {
+        if shape.is_sparse() {
             self.merge(table);
         }
     }
@@ -296,6 +348,12 @@ impl<const BITS: u32> PackedTables<BITS> {
 }
 
 impl TableShape {
+    /// Whether it has too many buckets: at half the number, so that a table of constant size is neither split
+    /// nor merged.
+    fn is_sparse(&self) -> bool {
+        self.len < self.count * MEAN / 2 && self.count > 1
+    }
+
     /// Number of leading bits that the hashes of a bucket share.
     fn depth(&self, number: usize) -> u32 {
         let half = 1 << self.count.ilog2();

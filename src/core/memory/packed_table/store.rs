@@ -156,6 +156,32 @@ impl BucketStore {
         work(entries.len());
     }
 
+    /// Inserts entries, which ascend, each at the result of [`PackedBucket::search`] before any is inserted.
+    /// Returns their greatest value.
+    pub(super) fn insert_all(
+        &mut self,
+        number: u32,
+        entries: &[(usize, (u64, u32))],
+        remainder_bits: u32,
+    ) -> u32 {
+        let Some(greatest) = entries.iter().map(|(_, (_, value))| *value).max() else { return 0 };
+        self.widen(number, greatest, remainder_bits);
+        let BucketHeader { len, width, .. } = *self.header(number);
+        let (mut end, width) = (len as usize, usize::from(width));
+        self.grow(number, (end + entries.len()) * width);
+        let header = self.header_mut(number);
+        header.len = u32::try_from(end + entries.len()).expect("entries are fewer");
+        let cell = header.cell();
+        let bytes = self.cells.cell_mut(cell);
+        for (before, (at, entry)) in entries.iter().enumerate().rev() {
+            bytes.copy_within(at * width..end * width, (at + before + 1) * width);
+            write_entry(&mut bytes[(at + before) * width..], width, *entry, remainder_bits);
+            work(end - at);
+            end = *at;
+        }
+        greatest
+    }
+
     /// Bytes in memory.
     pub(super) fn bytes(&self) -> usize {
         let headers: usize = self.runs.iter().map(Vec::capacity).sum();

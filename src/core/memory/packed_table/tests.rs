@@ -70,6 +70,58 @@ fn a_table_is_a_map() {
     }
 }
 
+/// Compared with a map: batches of any size beside each other in tables that grow, shrink and grow again.
+#[test]
+fn many_hashes_change_together() {
+    let hashes: [fn(u64) -> u64; 3] = [spread, |n| n, |n| 3 << 38 | spread(n) >> 20];
+    for hash in hashes {
+        let mut tables = Table::new(2);
+        let mut maps: [BTreeMap<u64, u32>; 2] = Default::default();
+        for round in 0..120_u64 {
+            let table = usize::try_from(round % 2).unwrap();
+            let map = &mut maps[table];
+            let size = [1, 40, 700, 9000][usize::try_from(mix(round) % 4).unwrap()];
+            let batch: BTreeMap<u64, u64> = (0..size)
+                .map(|n| mix(n << 8 ^ round))
+                .map(|random| (hash(random % 20_000), random))
+                .collect();
+            let removes = [1, 9, 3][usize::try_from(round).unwrap() / 40];
+            let mut met = Vec::new();
+            tables.change_all(
+                table,
+                batch.iter().map(|(hash, random)| (*hash, *random)),
+                |hash, random, value| {
+                    assert_eq!(value, map.get(&hash).copied());
+                    met.push(hash);
+                    if mix(random) % 10 < removes {
+                        None
+                    } else {
+                        Some(u32::try_from(random >> 32).unwrap() >> (random % 32))
+                    }
+                },
+            );
+            assert!(met.iter().eq(batch.keys()));
+            for (hash, random) in batch {
+                if mix(random) % 10 < removes {
+                    map.remove(&hash);
+                } else {
+                    map.insert(hash, u32::try_from(random >> 32).unwrap() >> (random % 32));
+                }
+            }
+            check(&tables);
+            let mut entries: Vec<_> = tables.iter(table).collect();
+            entries.sort_unstable();
+            assert!(entries.into_iter().eq(map.iter().map(|(hash, value)| (*hash, *value))));
+        }
+        assert!(maps.iter().all(|map| map.len() > 3000));
+        for (table, map) in maps.iter().enumerate() {
+            tables.change_all(table, map.keys().map(|hash| (*hash, ())), |_, (), _| None);
+        }
+        check(&tables);
+        assert!(tables.is_empty() && tables.bytes() < 1 << 15, "{}", tables.bytes());
+    }
+}
+
 /// Compared with a map of sets: hashes with many values, as an index of equal hashes has.
 #[test]
 fn a_table_is_a_multimap() {
@@ -104,8 +156,12 @@ fn work_is_linear_for_any_cut() {
         for start in (0..entries).step_by(usize::try_from(cut).unwrap()) {
             let mut batch: Vec<u64> = (start..start + cut).map(spread).collect();
             batch.sort_unstable();
-            table.reserve(0, batch.iter().copied());
-            batch.iter().for_each(|hash| table.entry(0, *hash).set(1));
+            if table.is_many(0, batch.len()) {
+                table.change_all(0, batch.iter().map(|hash| (*hash, ())), |_, (), _| Some(1));
+            } else {
+                table.reserve(0, batch.iter().copied());
+                batch.iter().for_each(|hash| table.entry(0, *hash).set(1));
+            }
         }
         let each = WORK.get() as f64 / entries as f64;
         assert!(each < 64.0, "{each} entries moved or passed for each, in batches of {cut}");

@@ -3,4 +3,4 @@
 mod builder;
 pub(super) mod epochs;
 
-pub(super) use builder::{Operator, Output};
+pub(super) use builder::{Frontiers, Operator, Output};
