@@ -3,9 +3,9 @@
 //! definition. Another reference is refused, and `--reconcile` writes the difference.
 //!
 //! Bug classes: a document of the reference that is compared with another one of it, is stored, expires,
-//! takes a slot of the retention, or is missing after a restart; an id that is on both sides and counts as one
-//! document; a record that is read before the reference is complete; an output that continues with another
-//! reference.
+//! takes a slot of the retention, or is missing after a restart; an id that is on both sides and counts as
+//! one document; a record that is read before the reference is complete; an output that continues with
+//! another reference.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};

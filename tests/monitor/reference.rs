@@ -1,7 +1,8 @@
 //! A run beside a frozen reference: its answers name documents of both sides, and say which is which.
 //!
 //! Bug classes: a document of the reference that is counted among the live ones, or answered for; an item
-//! that a query does not find; a pair of documents whose side is not said; a page that shows pairs without sides.
+//! that a query does not find; a pair of documents whose side is not said; a page that shows pairs without
+//! sides.
 
 use serde_json::{Value, json};
 
@@ -64,7 +65,10 @@ fn answers_name_documents_of_both_sides() {
         assert_eq!(get(process.address, "/documents/%00oq").code, 404);
         let none = get(process.address, "/pairs");
         assert!(none.code == 501 && none.body.contains("there is a reference"), "{none:?}");
-        let deltas = get(process.address, "/deltas?format=csv").body;
+        let deltas = || get(process.address, "/deltas?format=csv").body;
+        // They are shown once they are durable.
+        while !deltas().contains(",q,q,") {}
+        let deltas = deltas();
         assert!(deltas.contains("epoch,at,event_time,diff,a,b,similarity,cause,old"), "{deltas}");
         assert!(deltas.lines().any(|row| row.contains(",q,q,") && row.contains(",true")), "{deltas}");
         let metrics = get(process.address, "/metrics").body;

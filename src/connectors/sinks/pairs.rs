@@ -303,7 +303,7 @@ mod tests {
         for line in lines.lines() {
             assert!(apply(line, &mut pairs).unwrap(), "it says the side");
         }
-        let bare = |found: &DocPair| found.pair.clone();
+        let bare = |one: &DocPair| one.pair.clone();
         assert_eq!(pairs.iter().map(bare).collect::<BTreeSet<_>>(), found.iter().map(bare).collect());
         let mut csv = Vec::new();
         let kind = RowKind::Deltas { style, evidence: false, causes: true, times: false };
