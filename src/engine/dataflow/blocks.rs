@@ -14,7 +14,7 @@ use super::operator::Operator;
 use super::operator::epochs::Stash;
 use super::queries::{AnswerPart, PartialAnswer, Probe, QueryComparison};
 use crate::dataflow::sketches::by_place::{SketchesByPlace, source_of_blocks};
-use crate::dataflow::sketches::parcels::Parcel;
+use crate::dataflow::sketches::parcels::{Parcel, common_bits};
 use crate::dataflow::sketches::store::Sketches;
 use dupflow_core::block::HotChange;
 use dupflow_core::block::index::BlockIndex;
@@ -54,7 +54,7 @@ pub(super) fn blocks<'scope>(
     let scope = postings.scope();
     let (worker, peers) = (scope.index() as u64, scope.peers() as u64);
     let source = source_of_blocks(sketches, stages, scope.index(), scope.peers());
-    let mut index = BlockIndex::beside(&*stages.blocking, source);
+    let mut index = BlockIndex::beside(&*stages.blocking, source, common_bits(scope.peers()));
     let stages = stages.clone();
 
     let mut operator = Operator::new("Blocks", scope);

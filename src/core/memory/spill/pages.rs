@@ -141,8 +141,8 @@ impl PagedRows {
         &frame.words[at..][..self.width]
     }
 
-    /// Sets a row; `before` is the sum of the row that was there. Returns the new sum. Reads nothing: a row of
-    /// a page that is not in the cache is written alone.
+    /// Sets a row; `before` is the sum of the row that was there. Returns the new sum. Reads nothing: a row
+    /// of a page that is not in the cache is written alone.
     pub(super) fn set(&mut self, place: u32, row: &[u64], before: RowSum) -> RowSum {
         let (page, at) = self.position(place);
         let known = self.frame_of.get(&mix(page as u64)).copied();
