@@ -6,8 +6,12 @@
 //! texts as long as the generator makes them. The small epochs are the last ones of the feed: inserts,
 //! updates and deletes as the generator mixes them. MIB is a memory budget, 0 for none; its files are in the
 //! folder for temporary files. WORDS is the most words of a text.
+//!
+//! Also: what an event reads from these files and how many meetings it has, while loading and in the small
+//! epochs, and the time from the last epoch to the end of the run.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench panics where it fails, and prints")]
+#![expect(clippy::disallowed_methods, reason = "a bench measures time")]
 
 use std::io;
 use std::sync::Arc;
@@ -30,6 +34,10 @@ use dupflow::engine::dataflow::Stages;
 use dupflow::lab::generate::{Generator, Params};
 use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Reads epochs of the generator, each after the previous one has been written, and measures their times.
 #[derive(Debug)]
 struct Paced {
@@ -44,7 +52,12 @@ struct Paced {
     next: u64,
     written: Receiver<()>,
     times: Sender<Duration>,
+    start: Instant,
 }
+
+/// The counts that are printed for each event.
+const COUNTED: [Counter; 4] =
+    [Counter::Events, Counter::Candidates, Counter::RejectedAtFirstWord, Counter::SpillReads];
 
 impl Source for Paced {
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
@@ -61,16 +74,33 @@ impl SourceReader for Paced {
         while self.metrics.get(Counter::Inserted) < self.documents {
             self.epoch(queue, 1000).unwrap();
         }
+        let loaded = self.print_costs("loaded", [0; 4]);
         for _ in 0..self.epochs {
             let time = self.epoch(queue, self.events).unwrap();
             self.times.send(time).unwrap();
         }
+        self.print_costs("small epochs", loaded);
         Ok(())
     }
 }
 
 impl Paced {
-    #[expect(clippy::disallowed_methods, reason = "a bench measures time")]
+    /// Prints what an event has cost since `before`; returns the counts.
+    fn print_costs(&self, what: &str, before: [u64; 4]) -> [u64; 4] {
+        let counts = COUNTED.map(|counter| self.metrics.get(counter));
+        let of_event = |at: usize| (counts[at] - before[at]) as f64 / (counts[0] - before[0]) as f64;
+        println!(
+            "{what} at {:.1} s: {} events, each of {:.2} meetings, {:.2} ended by the first word, \
+            and {:.3} reads",
+            self.start.elapsed().as_secs_f64(),
+            counts[0] - before[0],
+            of_event(1),
+            of_event(2),
+            of_event(3)
+        );
+        counts
+    }
+
     fn epoch(&mut self, queue: &Queue, size: usize) -> Result<Duration, Closed> {
         let share = size.div_ceil(self.workers);
         let batches: Vec<Batch> = (0..self.workers).map(|_| self.batch(share)).collect();
@@ -137,11 +167,13 @@ fn main() {
     let long = Params::default();
     let max_words = number(5, long.max_words);
     let params = Params {
-        documents: documents as u64 + (events * epochs) as u64,
+        // Without end: a document that is deleted in the epoch that inserts it is never counted as inserted.
+        documents: u64::MAX,
         min_words: long.min_words.min(max_words / 2),
         max_words,
         ..long
     };
+    let start = Instant::now();
     let ((bell, written), (times, taken)) = (channel(), channel());
     let source = Paced {
         feed: Generator::new(params),
@@ -153,6 +185,7 @@ fn main() {
         next: 0,
         written,
         times,
+        start,
     };
     let job = RunJob {
         stages,
@@ -170,6 +203,7 @@ fn main() {
         clock: Arc::new(SystemClock::start()),
     };
     let summary = pipeline::run(job).unwrap();
+    println!("end at {:.1} s, {} hot blocks", start.elapsed().as_secs_f64(), summary.hot_blocks.len());
     let mut sorted: Vec<Duration> = taken.into_iter().collect();
     sorted.sort_unstable();
     let longest: Vec<String> =

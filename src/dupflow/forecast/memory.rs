@@ -19,8 +19,8 @@ const INDEX_BYTES: f64 = 5.5;
 pub(super) const POSTING_BYTES: f64 = 6.6;
 /// The first word of a sketch, beside its row in a file.
 const FIRST_WORD_BYTES: f64 = 8.0;
-/// The sum of a row in a file.
-const SUM_BYTES: f64 = 2.0;
+/// The sum of a page in a file.
+const SUM_BYTES: f64 = 4.0;
 /// The members of a sketch.
 const SKETCH_ENTRY_BYTES: f64 = 24.0;
 /// The id of a sketch, where it is not computed from the words.
@@ -90,8 +90,11 @@ pub(super) fn spilled(plan: &Plan) -> Vec<MemoryPart> {
 
 /// The bytes per document that a row of so many takes in a file, whose pages hold whole rows.
 pub(super) fn on_disk(row_bytes: f64) -> f64 {
-    let page = PAGE_BYTES as f64;
-    page.max(row_bytes) / (page / row_bytes).floor().max(1.0)
+    row_bytes.max(PAGE_BYTES as f64) / rows_of_page(row_bytes)
+}
+
+fn rows_of_page(row_bytes: f64) -> f64 {
+    (PAGE_BYTES as f64 / row_bytes).floor().max(1.0)
 }
 
 /// Words that a sketch stores of the features of a text, besides its own.
@@ -118,7 +121,7 @@ pub(super) fn beside_files(plan: &Plan, all: f64) -> f64 {
     let in_files: f64 = spilled(plan).iter().map(|part| part.bytes).sum();
     // Rows have ids, and memory without a budget has not where they are computed.
     let only_in_rows = SKETCH_ID_BYTES - stored_id_bytes(plan);
-    let sums = spilled(plan).len() as f64 * SUM_BYTES;
+    let sums: f64 = spilled(plan).iter().map(|part| SUM_BYTES / rows_of_page(part.bytes)).sum();
     (all - in_files + only_in_rows + FIRST_WORD_BYTES + sums).max(0.0)
 }
 
@@ -206,7 +209,8 @@ mod tests {
         for name in ["minhash", "simhash"] {
             let plan = Plan::load(name, &[]).unwrap();
             let all: f64 = per_document(&plan).iter().map(|part| part.bytes).sum();
-            let sums = 2.0 * SUM_BYTES;
+            let of_sketch = (PAGE_BYTES / (plan.scheme.words() * 8 + 40)) as f64;
+            let sums = SUM_BYTES / of_sketch + SUM_BYTES / 73.0;
             let tables = postings(&plan) as f64;
             let by_hand = tables * POSTING_BYTES + 2.0 * INDEX_BYTES + FIRST_WORD_BYTES + sums;
             let beside = beside_files(&plan, all);

@@ -19,7 +19,7 @@ use super::operator::epochs::Stash;
 use super::operator::{Frontiers, Operator};
 use super::queries::{AnswerPart, PartialAnswer, Probe, QueryComparison};
 use crate::dataflow::sketches::by_place::{SketchesByPlace, source_of_blocks};
-use crate::dataflow::sketches::parcels::Parcel;
+use crate::dataflow::sketches::parcels::{Parcel, common_bits};
 use crate::dataflow::sketches::store::Sketches;
 use dupflow_core::block::HotChange;
 use dupflow_core::block::index::BlockIndex;
@@ -115,7 +115,7 @@ pub(super) fn blocks<'scope>(
     let scope = postings.scope();
     let (worker, peers) = (scope.index() as u64, scope.peers() as u64);
     let source = source_of_blocks(sketches, stages, scope.index(), scope.peers());
-    let mut index = BlockIndex::beside(&*stages.blocking, source);
+    let mut index = BlockIndex::beside(&*stages.blocking, source, common_bits(scope.peers()));
     let stages = stages.clone();
 
     let mut operator = Operator::new("Blocks", scope);

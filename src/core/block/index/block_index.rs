@@ -55,23 +55,25 @@ impl BlockIndex {
     /// # Panics
     /// If blocks of one are hot.
     pub fn for_blocking(blocking: &dyn Blocking) -> Self {
-        Self::beside(blocking, SketchSource::Index)
+        Self::beside(blocking, SketchSource::Index, 0)
     }
 
     pub(super) fn with_rules(rules: Vec<(HotRule, Option<NearRule>)>, scan_limit: usize) -> Self {
-        Self::with(rules, scan_limit, SketchSource::Index)
+        Self::with(rules, scan_limit, SketchSource::Index, 0)
     }
 }
 
 impl<L: LocalSketches> BlockIndex<L> {
-    /// An empty index with the tables and rules of a blocking, whose sketches are stored by this source.
+    /// An empty index with the tables and rules of a blocking, whose sketches are stored by this source. The
+    /// hashes of its keys agree, in each table, in their `common` lowest bits, as where these bits say which
+    /// index has a block.
     ///
     /// # Panics
     /// If blocks of one are hot.
-    pub fn beside(blocking: &dyn Blocking, source: SketchSource<L>) -> Self {
+    pub fn beside(blocking: &dyn Blocking, source: SketchSource<L>, common: u32) -> Self {
         let rules = (0..=u16::MAX).take(blocking.tables());
         let rules = rules.map(|table| (blocking.rule(table), blocking.near(table)));
-        let index = Self::with(rules.collect(), blocking.scan_limit(), source);
+        let index = Self::with(rules.collect(), blocking.scan_limit(), source, common);
         Self { is_one_sided: blocking.is_one_sided(), ..index }
     }
 
@@ -79,11 +81,12 @@ impl<L: LocalSketches> BlockIndex<L> {
         rules: Vec<(HotRule, Option<NearRule>)>,
         scan_limit: usize,
         source: SketchSource<L>,
+        common: u32,
     ) -> Self {
         let tables = rules.len();
         Self {
             slots: SketchSlots::new(source),
-            tables: BlockTables::new(tables),
+            tables: BlockTables::with_common(tables, common),
             lists: MemberLists::new(rules, scan_limit),
             changes: Vec::new(),
             batches: vec![Vec::new(); tables],

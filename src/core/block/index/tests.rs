@@ -68,7 +68,7 @@ fn meetings_accumulate_to_the_definition() {
             1 => (SketchSource::Owner(ByNumber), |_| false),
             _ => (SketchSource::Both(ByNumber), |n| n % 2 == 1),
         };
-        let mut index = BlockIndex::with(vec![(rule, None); 3], SCAN_LIMIT, source);
+        let mut index = BlockIndex::with(vec![(rule, None); 3], SCAN_LIMIT, source, 0);
         let mut alive: BTreeSet<u64> = BTreeSet::new();
         let mut met: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
         let mut hot: BTreeMap<BlockKey, HotBlock> = BTreeMap::new();

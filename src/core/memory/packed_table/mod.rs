@@ -30,6 +30,8 @@ use store::{BucketStore, RUN};
 pub struct PackedTables<const BITS: u32> {
     tables: Vec<TableShape>,
     store: BucketStore,
+    /// Lowest bits in which all hashes of a table agree: they are not stored.
+    common: u32,
 }
 
 /// A table without its buckets.
@@ -80,14 +82,21 @@ impl<const BITS: u32> PackedTables<BITS> {
 
     /// This many empty tables.
     pub fn new(tables: usize) -> Self {
+        Self::with_common(tables, 0)
+    }
+
+    /// This many empty tables. The hashes of a table agree in their `common` lowest bits, and are uniform in
+    /// the others.
+    pub fn with_common(tables: usize, common: u32) -> Self {
         const { assert!(BITS <= 40, "the proportional place is computed in 64 bits") };
+        assert!(common < BITS, "hashes differ in some bits");
         let mut store = BucketStore::default();
         let shape = |_| {
             let run = store.add_run();
             store.push(run);
             TableShape { runs: vec![run], count: 1, len: 0, greatest: 0 }
         };
-        Self { tables: (0..tables).map(shape).collect(), store }
+        Self { tables: (0..tables).map(shape).collect(), store, common }
     }
 
     /// Number of entries of a table.
@@ -242,15 +251,21 @@ impl<const BITS: u32> PackedTables<BITS> {
         found.is_some()
     }
 
-    /// All entries of a table, hash and value, in no order.
+    /// All entries of a table, hash and value, in no order. Common bits are zeros.
     pub fn iter(&self, table: usize) -> impl Iterator<Item = (u64, u32)> + '_ {
-        let shape = &self.tables[table];
-        (0..shape.count).flat_map(|number| {
-            let remainder_bits = BITS - shape.depth(number);
-            let leading = bits_reversed::<BITS>(number as u64);
+        let (shape, bits, common) = (&self.tables[table], self.bits(), self.common);
+        (0..shape.count).flat_map(move |number| {
+            let remainder_bits = bits - shape.depth(number);
+            let leading = bits_reversed(number as u64, bits);
             let entries = self.store.bucket(shape.in_store(number), remainder_bits).entries();
-            entries.map(move |(remainder, value)| (leading | remainder, value))
+            entries.map(move |(remainder, value)| ((leading | remainder) << common, value))
         })
+    }
+
+    /// Bits of a hash that are not common.
+    #[inline]
+    fn bits(&self) -> u32 {
+        BITS - self.common
     }
 
     /// Bytes in memory.
@@ -282,8 +297,8 @@ impl<const BITS: u32> PackedTables<BITS> {
     #[inline]
     fn place(&self, table: usize, hash: u64) -> BucketPlace {
         debug_assert!(hash >> BITS == 0);
-        let shape = &self.tables[table];
-        let reversed = bits_reversed::<BITS>(hash);
+        let (shape, hash) = (&self.tables[table], hash >> self.common);
+        let reversed = bits_reversed(hash, self.bits());
         let half = 1 << shape.count.ilog2();
         let mut number = low(reversed) & (half - 1);
         let mut depth = shape.count.ilog2();
@@ -291,7 +306,7 @@ impl<const BITS: u32> PackedTables<BITS> {
             number = low(reversed) & (2 * half - 1);
             depth += 1;
         }
-        let remainder_bits = BITS - depth;
+        let remainder_bits = self.bits() - depth;
         let remainder = hash & ((1 << remainder_bits) - 1);
         BucketPlace { bucket: shape.in_store(number), remainder, remainder_bits }
     }
@@ -306,10 +321,11 @@ impl<const BITS: u32> PackedTables<BITS> {
     /// Splits the next bucket of this round; after the last one a new round begins. Returns false if there is
     /// a bucket for every hash.
     fn split(&mut self, table: usize) -> bool {
-        let Self { tables, store } = self;
+        let all_bits = self.bits();
+        let Self { tables, store, .. } = self;
         let shape = &mut tables[table];
         let depth = shape.count.ilog2();
-        if depth == BITS {
+        if depth == all_bits {
             return false;
         }
         if shape.count.is_multiple_of(RUN) {
@@ -318,7 +334,7 @@ impl<const BITS: u32> PackedTables<BITS> {
         store.push(shape.runs[shape.count / RUN]);
         let (first, second) = (shape.in_store(shape.count - (1 << depth)), shape.in_store(shape.count));
         shape.count += 1;
-        let (bits, halved) = (BITS - depth, BITS - depth - 1);
+        let (bits, halved) = (all_bits - depth, all_bits - depth - 1);
         let mut whole = store.take(first, bits);
         let boundary = whole.partition_point(|(remainder, _)| remainder >> halved == 0);
         let (first_half, second_half) = whole.split_at_mut(boundary);
@@ -330,12 +346,13 @@ impl<const BITS: u32> PackedTables<BITS> {
 
     /// Merges the last bucket with the one that it was split from.
     fn merge(&mut self, table: usize) {
-        let Self { tables, store } = self;
+        let all_bits = self.bits();
+        let Self { tables, store, .. } = self;
         let shape = &mut tables[table];
         shape.count -= 1;
         let depth = shape.count.ilog2();
         let (first, second) = (shape.in_store(shape.count - (1 << depth)), shape.in_store(shape.count));
-        let (bits, halved) = (BITS - depth, BITS - depth - 1);
+        let (bits, halved) = (all_bits - depth, all_bits - depth - 1);
         let mut whole = store.take(first, halved);
         whole.extend(
             store.take(second, halved).into_iter().map(|(remainder, n)| (remainder | 1 << halved, n)),
@@ -404,10 +421,10 @@ fn touched(entries: &[u8]) -> u64 {
     byte(0) ^ byte(entries.len() / 2) ^ byte(entries.len().wrapping_sub(1))
 }
 
-/// A hash with its bits in reverse order.
+/// A hash with its `bits` bits in reverse order.
 #[inline]
-fn bits_reversed<const BITS: u32>(hash: u64) -> u64 {
-    hash.reverse_bits() >> (u64::BITS - BITS)
+fn bits_reversed(hash: u64, bits: u32) -> u64 {
+    hash.reverse_bits() >> (u64::BITS - bits)
 }
 
 #[inline]

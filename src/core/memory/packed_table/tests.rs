@@ -18,7 +18,7 @@ fn check<const BITS: u32>(table: &PackedTables<BITS>) {
         assert_eq!(shape.runs.len(), shape.count.div_ceil(RUN));
         let mut len = 0;
         for number in 0..shape.count {
-            let bits = BITS - shape.depth(number);
+            let bits = table.bits() - shape.depth(number);
             let bucket = table.store.bucket(shape.in_store(number), bits);
             assert!(bucket.entries().is_sorted_by_key(|(remainder, _)| remainder));
             assert!(bucket.entries().all(|(remainder, _)| remainder >> bits == 0));
@@ -144,6 +144,28 @@ fn a_table_is_a_multimap() {
         check(&table);
         assert!(map.iter().all(|(known, of)| table.values(0, *known).collect::<BTreeSet<_>>() == *of));
     }
+}
+
+/// Bits in which all hashes of a table agree are not stored.
+#[test]
+fn common_bits_take_no_memory() {
+    let bytes = [0, 1, 3, 8].map(|common| {
+        let mut table = Table::with_common(2, common);
+        let hash = |n: u64| (spread(n) & !0xff) | 0x5b;
+        for n in 0..20_000_u32 {
+            table.entry(1, hash(n.into())).set(n);
+            assert_eq!(table.get(1, hash(n.into())), Some(n));
+        }
+        check(&table);
+        (0..20_000).for_each(|n| assert_eq!(table.get(1, hash(n)), u32::try_from(n).ok()));
+        assert!(table.iter(1).all(|(stored, n)| stored >> common == hash(n.into()) >> common));
+        let bytes = table.bytes();
+        (0..20_000).for_each(|n| table.entry(1, hash(n)).remove());
+        assert!(table.is_empty());
+        check(&table);
+        bytes
+    });
+    assert!(bytes.is_sorted_by(|a, b| a >= b) && bytes[3] + 16_000 < bytes[0], "{bytes:?}");
 }
 
 /// A million entries in sorted batches of any size.

@@ -4,8 +4,9 @@
 //! are longer.
 //! The cache drops pages by CLOCK: the hand passes over pages that were used since its last pass. Changed
 //! pages are written when they are dropped. Nothing is read by address, so an error of the disk is an error
-//! here, and no signal. A sum of each row is in memory: a disk that returns what it was not given, as after a
-//! write that was lost, is an error too.
+//! here, and no signal. A sum of the rows of each page is in memory: a disk that returns what it was not
+//! given, as after a write that was lost, is an error too. A row that is written alone changes the sum by its
+//! own part, for which its part before must be known.
 //!
 //! References: F. J. Corbató, *A paging experiment with the Multics system* (1969), for CLOCK.
 
@@ -67,10 +68,13 @@ pub(super) struct PagedRows {
     hand: usize,
     /// Pages that there are, in the file or in the cache only.
     pages: usize,
-    /// By place, 16 bits of a hash of the row; anything for rows that were not set.
-    sums: Rows<u16>,
+    /// By page, the [`RowSum`]s of its rows, combined. Rows that were never set are zeros.
+    sums: Rows<RowSum>,
     pub(super) counts: SpillCounts,
 }
+
+/// 32 bits of a hash of a row. Those of a page are combined by exclusive or.
+pub(super) type RowSum = u32;
 
 /// A page in the cache.
 #[derive(Debug)]
@@ -124,38 +128,39 @@ impl PagedRows {
                 let read = self.file.read_at(bytes, page as u64 * (self.page_words * WORD) as u64);
                 self.counts.reads += 1;
                 read.unwrap_or_else(|error| SpillError::new(&self.place, "read", error).unwind());
+                if self.sums.row(page)[0] != self.sum_of_page(&self.frames[frame].words) {
+                    let lost = "it returns what was not written to it";
+                    let error = io::Error::new(io::ErrorKind::InvalidData, lost);
+                    SpillError::new(&self.place, "read", error).unwind();
+                }
                 frame
             }
         };
         let frame = &mut self.frames[frame];
         frame.is_used = true;
-        let row = &frame.words[at..][..self.width];
-        if self.sums.row(place as usize)[0] != sum(row) {
-            let error = io::Error::new(io::ErrorKind::InvalidData, "it returns what was not written to it");
-            SpillError::new(&self.place, "read", error).unwind();
-        }
-        row
+        &frame.words[at..][..self.width]
     }
 
-    /// Sets a row. Reads nothing: a row of a page that is not in the cache is written alone.
-    pub(super) fn set(&mut self, place: u32, row: &[u64]) {
-        while self.sums.len() <= place as usize {
-            self.sums.push(std::iter::once(0));
-        }
-        self.sums.row_mut(place as usize)[0] = sum(row);
+    /// Sets a row; `before` is the sum of the row that was there. Returns the new sum. Reads nothing: a row
+    /// of a page that is not in the cache is written alone.
+    pub(super) fn set(&mut self, place: u32, row: &[u64], before: RowSum) -> RowSum {
         let (page, at) = self.position(place);
-        let frame = match self.frame_of.get(&mix(page as u64)) {
-            Some(frame) => *frame,
-            None if page < self.pages => {
-                let offset = (page * self.page_words + at) as u64 * WORD as u64;
-                self.write(row, offset);
-                return;
-            }
-            None => self.add_pages(page),
-        };
-        let frame = &mut self.frames[frame];
-        (frame.is_used, frame.is_changed) = (true, true);
-        frame.words[at..][..self.width].copy_from_slice(row);
+        let known = self.frame_of.get(&mix(page as u64)).copied();
+        let frame = known.or_else(|| (page >= self.pages).then(|| self.add_pages(page)));
+        let sum = sum(row);
+        self.sums.row_mut(page)[0] ^= before ^ sum;
+        if let Some(frame) = frame {
+            let frame = &mut self.frames[frame];
+            (frame.is_used, frame.is_changed) = (true, true);
+            frame.words[at..][..self.width].copy_from_slice(row);
+        } else {
+            self.write(row, (page * self.page_words + at) as u64 * WORD as u64);
+        }
+        sum
+    }
+
+    fn sum_of_page(&self, words: &[u64]) -> RowSum {
+        words[..self.rows_of_page * self.width].chunks_exact(self.width).fold(0, |all, row| all ^ sum(row))
     }
 
     /// Adds the pages up to this one, of zeros. Returns the frame of the last one. They are written whole, so
@@ -166,6 +171,7 @@ impl PagedRows {
             frame = self.free_frame(new);
             self.frames[frame].words.fill(0);
             self.frames[frame].is_changed = true;
+            self.sums.push(std::iter::once(self.sum_of_page(&self.frames[frame].words)));
             self.counts.bytes += (self.page_words * WORD) as u64;
         }
         self.pages = page + 1;
@@ -212,7 +218,6 @@ impl PagedRows {
     }
 }
 
-/// 16 bits of a hash of a row.
-fn sum(row: &[u64]) -> u16 {
-    (row.iter().fold(0, |hash, word| mix(hash ^ word)) >> 48) as u16
+pub(super) fn sum(row: &[u64]) -> RowSum {
+    (row.iter().fold(0, |hash, word| mix(hash ^ word)) >> 32) as u32
 }

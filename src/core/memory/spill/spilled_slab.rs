@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use super::file::SpillPlace;
-use super::pages::{PagedRows, SpillCounts};
+use super::pages::{PagedRows, RowSum, SpillCounts, sum};
 use super::row_value::RowValue;
 use crate::hash::{BuildIdentityHasher, mix};
 use crate::memory::HashIndex;
@@ -34,11 +34,14 @@ pub struct SpilledSlab<T: RowValue> {
     width: usize,
     /// Places of present values that the next fetch may write back.
     batch: Vec<u32>,
-    free: Vec<u32>,
+    /// Free places, and the sums of the rows there.
+    free: Vec<(u32, RowSum)>,
     /// The number of places, used and free.
     places: u32,
     /// A row to be written.
     buffer: Vec<u64>,
+    /// The sum of the row at a new place.
+    unset: RowSum,
 }
 
 /// Reads the rows of a [`SpilledSlab`] on any thread, as they were when their values were inserted or last
@@ -60,6 +63,8 @@ impl SpilledRowsReader {
 #[derive(Debug)]
 struct PresentValue<T> {
     value: T,
+    /// The sum of its row as it was last read or written.
+    sum: RowSum,
     /// Differs from the file.
     is_changed: bool,
     /// Is in the batch.
@@ -70,6 +75,7 @@ impl<T: RowValue> SpilledSlab<T> {
     /// An empty slab, for values with rows of `width` words, in a new file of pages of `page_bytes`. The page
     /// cache takes `cache_bytes`, at least one page.
     pub fn create(place: &dyn SpillPlace, width: usize, page_bytes: usize, cache_bytes: usize) -> Self {
+        let buffer = vec![0; width];
         Self {
             index: HashIndex::default(),
             present: HashMap::default(),
@@ -79,7 +85,8 @@ impl<T: RowValue> SpilledSlab<T> {
             batch: Vec::new(),
             free: Vec::new(),
             places: 0,
-            buffer: vec![0; width],
+            unset: sum(&buffer),
+            buffer,
         }
     }
 
@@ -98,8 +105,10 @@ impl<T: RowValue> SpilledSlab<T> {
         for place in wanted {
             let key = mix(place.into());
             if !self.present.contains_key(&key) {
-                let value = T::load(self.rows.lock().row(place), self.rests.remove(&key));
-                self.present.insert(key, PresentValue { value, is_changed: false, is_listed: true });
+                let mut rows = self.rows.lock();
+                let row = rows.row(place);
+                let (value, sum) = (T::load(row, self.rests.remove(&key)), sum(row));
+                self.present.insert(key, PresentValue { value, sum, is_changed: false, is_listed: true });
                 self.batch.push(place);
             }
         }
@@ -123,10 +132,10 @@ impl<T: RowValue> SpilledSlab<T> {
             if present.value.stays() {
                 return false;
             }
-            if let Some(PresentValue { value, is_changed, .. }) = self.present.remove(&key) {
+            if let Some(PresentValue { value, sum, is_changed, .. }) = self.present.remove(&key) {
                 if is_changed {
                     value.store(&mut self.buffer);
-                    self.rows.lock().set(*place, &self.buffer);
+                    self.rows.lock().set(*place, &self.buffer, sum);
                 }
                 if let Some(rest) = value.rest() {
                     self.rests.insert(key, rest);
@@ -178,14 +187,15 @@ impl<T: RowValue> SpilledSlab<T> {
     /// # Panics
     /// If there are 2^32 - 1 values.
     pub fn insert(&mut self, hash: u64, value: T) -> u32 {
-        let place = self.free.pop().unwrap_or_else(|| {
+        let (place, before) = self.free.pop().unwrap_or_else(|| {
             let next = self.places;
             self.places = next.checked_add(1).expect("fewer than 2^32 - 1 values");
-            next
+            (next, self.unset)
         });
         value.store(&mut self.buffer);
-        self.rows.lock().set(place, &self.buffer);
-        self.present.insert(mix(place.into()), PresentValue { value, is_changed: false, is_listed: true });
+        let sum = self.rows.lock().set(place, &self.buffer, before);
+        self.present
+            .insert(mix(place.into()), PresentValue { value, sum, is_changed: false, is_listed: true });
         self.batch.push(place);
         self.index.insert(hash, place);
         place
@@ -197,13 +207,14 @@ impl<T: RowValue> SpilledSlab<T> {
     /// If the place has no value with this hash, or it was not fetched.
     pub fn remove(&mut self, hash: u64, place: u32) -> T {
         self.index.remove(hash, place);
-        self.free.push(place);
-        self.present.remove(&mix(place.into())).expect("what is removed was fetched").value
+        let removed = self.present.remove(&mix(place.into())).expect("what is removed was fetched");
+        self.free.push((place, removed.sum));
+        removed.value
     }
 
     /// Calls `each` with all values, by place. Reads all pages that are not in the cache.
     pub fn for_each(&mut self, mut each: impl FnMut(u32, &T)) {
-        let mut free = self.free.clone();
+        let mut free: Vec<u32> = self.free.iter().map(|(place, _)| *place).collect();
         free.sort_unstable();
         for place in 0..self.places {
             if free.binary_search(&place).is_ok() {

@@ -79,15 +79,22 @@ pub(in crate::dataflow) fn owner(key: BlockKey, peers: usize) -> usize {
     usize::try_from((key.hash() + u64::from(key.table)) % peers as u64).expect("a worker's index")
 }
 
+/// The lowest bits in which the hashes of a worker's keys agree, in each table.
+pub(in crate::dataflow) fn common_bits(peers: usize) -> u32 {
+    peers.trailing_zeros()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::dataflow::shared::process::ProcessSketches;
 
     /// Each key is sent to its owner, once, with the sketch; and no parcel grows far beyond its size.
     #[test]
     fn every_posting_arrives_once() {
-        for peers in [1, 2, 3, 7] {
+        for peers in [1, 2, 3, 4, 6, 7] {
             let mut parcels = Parcels::new(peers, ProcessSketches::new(2).workers(0, peers));
             let mut sent = Vec::new();
             for n in 0..2000 {
@@ -100,6 +107,9 @@ mod tests {
             assert_eq!(sent.iter().map(|parcel| parcel.postings.len()).sum::<usize>(), 2000 * 18);
             for Parcel { to, postings } in sent {
                 assert!(postings.keys().all(|key| owner(key, peers) as u64 == to));
+                let common = |key: BlockKey| (key.table, key.hash() & ((1 << common_bits(peers)) - 1));
+                let agreed: BTreeSet<_> = postings.keys().map(common).collect();
+                assert!(agreed.len() <= 18, "one of each table");
             }
             parcels.flush(|_| panic!("nothing is left"));
         }
