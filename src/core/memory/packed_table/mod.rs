@@ -152,9 +152,10 @@ impl<const BITS: u32> PackedTables<BITS> {
         let (mut added, mut removed) = (Vec::new(), Vec::new());
         while let Some((first, _)) = batch.peek() {
             let BucketPlace { bucket, remainder_bits, .. } = self.place(table, *first);
-            let leading = first >> remainder_bits;
-            while let Some((hash, group)) = batch.next_if(|(hash, _)| hash >> remainder_bits == leading) {
-                let remainder = hash ^ leading << remainder_bits;
+            let leading = first >> self.common >> remainder_bits;
+            let is_there = |(hash, _): &(u64, G)| hash >> self.common >> remainder_bits == leading;
+            while let Some((hash, group)) = batch.next_if(is_there) {
+                let remainder = hash >> self.common ^ leading << remainder_bits;
                 let entries = self.store.bucket(bucket, remainder_bits);
                 let at = entries.search(remainder);
                 let is_known = at < entries.len() && entries.remainder(at) == remainder;

@@ -74,8 +74,9 @@ fn a_table_is_a_map() {
 #[test]
 fn many_hashes_change_together() {
     let hashes: [fn(u64) -> u64; 3] = [spread, |n| n, |n| 3 << 38 | spread(n) >> 20];
-    for hash in hashes {
-        let mut tables = Table::new(2);
+    for (hash, common) in hashes.into_iter().flat_map(|hash| [(hash, 0), (hash, 3)]) {
+        let hash = |n: u64| hash(n) << common & ((1 << 40) - 1);
+        let mut tables = Table::with_common(2, common);
         let mut maps: [BTreeMap<u64, u32>; 2] = Default::default();
         for round in 0..120_u64 {
             let table = usize::try_from(round % 2).unwrap();
