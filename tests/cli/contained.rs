@@ -386,3 +386,15 @@ fn tables_of_a_server_have_shares() {
         client.query(sql, &[]).expect("the table is there").iter().map(|row| row.get(0)).collect()
     });
 }
+
+/// The table of a query has both shares, where they differ from the similarity.
+#[test]
+fn a_query_prints_both_shares() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    place.file("asked", words(20..70));
+    let run = place.run(&format!("query {PIPELINE} --corpus feed.jsonl asked"));
+    assert!(run.out.starts_with("similarity  in document  of document  standard error"), "{run:?}");
+    let row = run.out.lines().find(|line| line.ends_with("  book")).unwrap_or_default();
+    assert!(row.starts_with("    1.0000       1.0000       0.3966"), "{run:?}");
+}

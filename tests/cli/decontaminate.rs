@@ -349,8 +349,8 @@ fn a_reference_without_an_item_fails() {
     }
 }
 
-/// Items have their own columns, and what is wrong with them ends the run before the first page: a file without
-/// an item, and bad records, which have a bound of their own.
+/// Items have their own columns, and what is wrong with them ends the run before the first page: a file
+/// without an item, and bad records, which have a bound of their own.
 #[test]
 fn items_are_checked_before_the_pages() {
     let place = Place::new();
@@ -371,7 +371,7 @@ fn items_are_checked_before_the_pages() {
     let bad = place.run(&format!("{run} {named}"));
     assert!(bad.code == 1 && bad.out.is_empty(), "{bad:?}");
     assert!(
-        bad.err.contains("1 of 3 records of items are bad (\"items/none.jsonl\", line 2: ")
+        bad.err.contains("1 of 3 records of items are bad (bad record in \"items/none.jsonl\", line 2: ")
             && bad.err.contains("--against-max-bad 0.333334 allows them"),
         "{bad:?}"
     );

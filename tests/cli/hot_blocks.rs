@@ -214,7 +214,7 @@ fn examples_are_named_as_they_were_read() {
     };
     feed("old");
     feed("new");
-    for options in ["--against old", "--emit remove --set text.split=paragraph"] {
+    for options in ["--emit keep --against old", "--emit remove --set text.split=paragraph"] {
         let (run, stats) = place.replay(&format!("--epoch all --set blocking.cap=2 {options} new"));
         let hot = stats["hot_blocks"].as_array().unwrap();
         assert!(!hot.is_empty() && run.err.contains(", such as that of "), "{run:?}");

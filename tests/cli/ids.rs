@@ -142,8 +142,7 @@ fn addresses_of_one_page_are_one_document() {
         );
         let pair = &lines(&run.out)[0];
         assert_eq!((&pair["a"], &pair["b"]), (&json!("https://a.example/x"), &json!("https://b.example/")));
-        let bad = lines(&place.read("bad"));
-        assert_eq!(bad[0]["reason"], "bad_address", "{input}: {bad:?}");
+        assert!(place.read("bad").contains("no address"), "{input}");
         assert!(run.err.contains("the id is no address of a web page"), "{input}: {run:?}");
     }
     let kept = place.run("replay -q --emit documents --max-bad 1 --id-field url --canonical-url pages.jsonl");

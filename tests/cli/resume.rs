@@ -157,8 +157,8 @@ fn another_command_or_another_input_is_refused() {
         assert!(refused.err.contains(said) && refused.err.contains("--resume: \"work\""), "{refused:?}");
     }
     let pipeline = place.run(&format!("{arguments} -p exact"));
-    let said = "error: 2 problems\n  --resume: \"work\" is of another replay, whose pipeline was minhash; it is \
-        exact now\n  --resume: name another folder, or remove \"work\" to begin anew\n";
+    let said = "error: 2 problems\n  --resume: \"work\" is of another replay, whose pipeline was minhash; it \
+        is exact now\n  --resume: name another folder, or remove \"work\" to begin anew\n";
     assert_eq!((pipeline.code, &*pipeline.err), (2, said));
     let workers = place.run(&format!("{arguments} --workers 3 --memory 64MiB --max-bad 0.2"));
     assert_eq!(workers.code, 0, "what does not decide the result may change: {workers:?}");

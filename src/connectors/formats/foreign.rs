@@ -288,8 +288,8 @@ mod tests {
         let xz = b"\xfd7zXZ\0\0";
         assert_eq!(
             refusal(xz, "a b.csv.xz", FileFormat::Jsonl).unwrap(),
-            "it is compressed with xz, which is not read: xz -dc 'a b.csv.xz' | dupflow replay --format csv -, \
-             or into a file, where the input is read twice"
+            "it is compressed with xz, which is not read: xz -dc 'a b.csv.xz' | dupflow replay --format \
+             csv -, or into a file, where the input is read twice"
         );
         assert_eq!(
             refusal(xz, "-", FileFormat::Jsonl).unwrap(),

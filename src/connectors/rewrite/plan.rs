@@ -96,10 +96,10 @@ fn misnamed(target: &CopyTarget, format: FileFormat, name: &str, problems: &mut 
     let (promised, packed) = formats::promised(path);
     match packed {
         Some(_) if format == FileFormat::Parquet => {
-            problems.push(format!("--output: {path:?} is compressed by its name, and Parquet inside itself"))
+            problems.push(format!("--output: {path:?} is compressed by its name, and Parquet inside itself"));
         }
         Some(end) if compression(path) == Compression::None => {
-            problems.push(format!("--output: {path:?} ends in {end}: records are compressed as .gz or .zst"))
+            problems.push(format!("--output: {path:?} ends in {end}: records are compressed as .gz or .zst"));
         }
         _ => {}
     }

@@ -124,7 +124,8 @@ pub enum Command {
 #[derive(Clone, Debug, clap::Args)]
 pub struct PipelineArgs {
     /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, assured, contained,
-    /// decontaminate, fingerprint, paper, tour) or the path of a pipeline file (with a "/" or ending in ".toml").
+    /// decontaminate, fingerprint, paper, tour) or the path of a pipeline file (with a "/" or ending in
+    /// ".toml").
     #[arg(short, long, value_name = "PIPELINE", default_value = BUILT_IN[0].0)]
     pub pipeline: String,
 

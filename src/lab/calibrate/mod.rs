@@ -11,6 +11,8 @@
 //! Intervals hold 95 %: each band's share of duplicates among the pairs that are not judged is drawn from
 //! Beta(k + 1/2, n - k + 1/2), by Jeffreys' prior (Brown, Cai and DasGupta, *Interval estimation for a
 //! binomial proportion*, Statistical Science 2001, section 4), and precision and recall are computed from it.
+//! We differ where there are many bands: on each side of a threshold those with k = 0 share one half, and so
+//! do those with k = n. As in that article an interval ends at its estimate where it would lie outside.
 
 mod draw;
 mod estimate;

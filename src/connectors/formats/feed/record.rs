@@ -131,7 +131,7 @@ impl Parser {
         let examined = Self::examine(found, other, &self.json.text, &further[..*in_text], joined);
         let mut record = examined.map_err(|why| match why {
             BadRecord::BadText if given.is_some() => BadRecord::BadFeatures,
-            other => other,
+            why => why,
         })?;
         if let (Some(given), Some(text)) = (given, &record.event.text)
             && !given.reads(text)

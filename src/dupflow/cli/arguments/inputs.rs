@@ -71,9 +71,9 @@ pub struct ColumnArgs {
     #[arg(long, value_enum, value_name = "RULE")]
     pub ids: Option<IdRule>,
 
-    /// Ids are addresses of web pages, and those of one page are one id: its canonical form, which begins with
-    /// https:// and has no "www.", fragment and tracking parameters. A record without an address is bad: name
-    /// its field with --id-field url; of web archives with --warc-id uri.
+    /// Ids are addresses of web pages, and those of one page are one id: its canonical form, which begins
+    /// with https:// and has no "www.", fragment and tracking parameters. A record without an address is bad:
+    /// name its field with --id-field url; of web archives with --warc-id uri.
     #[arg(long)]
     pub canonical_url: bool,
 

@@ -95,8 +95,8 @@ impl QueryAnswer {
         }
     }
 
-    /// Whether a document has two shares: of the query's features those that it has, and of its features those
-    /// that the query has.
+    /// Whether a document has two shares: of the query's features those that it has, and of its features
+    /// those that the query has.
     fn has_shares(&self) -> bool {
         self.documents.iter().any(|document| document.shares.in_id.is_some())
     }

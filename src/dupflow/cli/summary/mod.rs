@@ -219,10 +219,8 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
         let sketches = count(block.sketches as u64, "sketch");
         let (band, hash, example) = (block.table, &block.hash, quoted(&block.example));
         let of = match &block.unit {
-            Some(UnitExample { hash, occurrence: 0 }) => format!("unit {hash} of {example}"),
-            Some(UnitExample { hash, occurrence }) => {
-                format!("unit {hash}, {occurrence} before it, of {example}")
-            }
+            Some(unit) if unit.occurrence == 0 => format!("unit {} of {example}", unit.hash),
+            Some(unit) => format!("unit {}, {} before it, of {example}", unit.hash, unit.occurrence),
             None => example,
         };
         writeln!(out, "            band {band}, block {hash}: {sketches}, such as that of {of}")?;

@@ -22,7 +22,8 @@ pub(super) fn threshold(settings: &mut FileSettings, sketch: &SketchParams) -> O
     if settings.applies_with("threshold", "filter.kind") {
         let of = shape.map_or(String::new(), |shape| format!(" of {}", shape.size));
         let what = format!(
-            "has no effect with blocking.distance = {distance}{of}, which decides what is similar: set that one"
+            "has no effect with blocking.distance = {distance}{of}, which decides what is similar: \
+                set that one"
         );
         settings.problem("threshold", ProblemKind::Contradiction(what));
     }

@@ -315,8 +315,8 @@ impl SinkParts<'_> {
         let metrics = Arc::clone(&self.stages.observers.metrics);
         match self.deployment.emit {
             EmitKind::Remove if self.plan.scheme.units.is_some() => {
-                let list = UnitList::with_rows(rows, clusters, self.plan.keep.clone(), &self.stages.fields);
-                Box::new(list.with_counts(Arc::clone(self.listed)))
+                let units = UnitList::with_rows(rows, clusters, self.plan.keep.clone(), &self.stages.fields);
+                Box::new(units.with_counts(Arc::clone(self.listed)))
             }
             EmitKind::Deltas => {
                 let sink = DeltaLines::with_rows(rows, self.evidence()).with_style(self.style());

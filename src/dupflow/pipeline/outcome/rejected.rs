@@ -85,8 +85,8 @@ impl EndOutput {
                 return Ok(counts);
             }
             Self::Listed(output, slot) => {
-                let counts = output.write(stages, threads)?;
-                return Ok(EndCounts { listed: slot.lock().take(), ..counts });
+                let written = output.write(stages, threads)?;
+                return Ok(EndCounts { listed: slot.lock().take(), ..written });
             }
             Self::WithItems(output, slot) => {
                 let output = output.map(|output| output.write(stages, threads)).transpose()?;
