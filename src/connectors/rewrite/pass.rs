@@ -15,7 +15,7 @@ use crate::failpoint;
 #[cfg(feature = "parquet")]
 use crate::formats::ParquetCopy;
 use crate::formats::{
-    Compression, FileFormat, RawReader, RecordChoice, TextPlace, mark_columns, marked_csv_header,
+    Compression, Dialect, FileFormat, RawReader, RecordChoice, TextPlace, mark_columns, marked_csv_header,
     push_csv_mark, push_json_mark,
 };
 use crate::inputs::{FileStamp, Input, RawRecords, ReadInput, RecordIndex, Reopened, reopen};
@@ -188,18 +188,17 @@ impl CopyPass<'_> {
         match records {
             RawRecords::Bytes(mut raw) => {
                 let mut header = raw.header().to_vec();
-                let delimiter = dialect.delimiter;
                 let text = match format {
                     FileFormat::Jsonl => Some(TextPlace::member(&text)),
                     _ if header.is_empty() => None,
                     _ => Some(TextPlace::cell(&header, dialect, &text)?),
                 };
                 if let Some(columns) = self.columns.as_ref().filter(|_| !header.is_empty()) {
-                    header = marked_csv_header(&header, delimiter, columns)?;
+                    header = marked_csv_header(&header, dialect, columns)?;
                 }
                 let form = FileForm { format, compression, header, text, of: read.input.name() };
                 self.begin(read, &form)?;
-                self.records(read, &form, delimiter, &mut *raw)?;
+                self.records(read, &form, dialect, &mut *raw)?;
             }
             #[cfg(feature = "parquet")]
             RawRecords::Rows(rows) => self.rows(read, compression, rows)?,
@@ -212,7 +211,7 @@ impl CopyPass<'_> {
         &mut self,
         read: &ReadInput,
         form: &FileForm,
-        delimiter: u8,
+        dialect: Dialect,
         raw: &mut dyn RawReader,
     ) -> io::Result<()> {
         let mut marked = Vec::new();
@@ -237,7 +236,7 @@ impl CopyPass<'_> {
                         let mark = self.selection.mark(number);
                         match form.format {
                             FileFormat::Jsonl => push_json_mark(&mut marked, columns, mark)?,
-                            _ => push_csv_mark(&mut marked, delimiter, mark)?,
+                            _ => push_csv_mark(&mut marked, dialect, mark),
                         }
                         &marked
                     }

@@ -8,9 +8,13 @@
 //! | `NAME_kept` | true or false | `true` or `false` | boolean |
 //! | `NAME_of` | the document that is kept for it, or null | text, or empty | optional string |
 
+use std::collections::BTreeMap;
 use std::io;
 
+use serde::de::IgnoredAny;
 use serde_json::Value as Json;
+
+use super::super::csv::Dialect;
 
 /// The mark of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,13 +50,14 @@ pub(crate) fn push_json_mark(line: &mut Vec<u8>, columns: &[String; 3], mark: Ro
     if line.get(end) != Some(&b'}') {
         return Err(io::Error::other("a line is no JSON object any more"));
     }
-    // Only a line with such a name somewhere is parsed.
+    // Only a line that may have such a name is parsed: with the name somewhere, or with an escape that may be
+    // a part of it.
     let has_name = |column: &String| {
         let name = Json::from(&**column).to_string();
         line.windows(name.len()).any(|found| found == name.as_bytes())
     };
-    if columns.iter().any(has_name) {
-        let object: serde_json::Map<String, Json> = serde_json::from_slice(line)?;
+    if columns.iter().any(has_name) || line.windows(2).any(|found| found == b"\\u") {
+        let object: BTreeMap<String, IgnoredAny> = serde_json::from_slice(line)?;
         if let Some(column) = columns.iter().find(|column| object.contains_key(*column)) {
             return Err(taken(column));
         }
@@ -69,37 +74,37 @@ pub(crate) fn push_json_mark(line: &mut Vec<u8>, columns: &[String; 3], mark: Ro
 ///
 /// # Errors
 /// If the table has one of the columns.
-pub(crate) fn marked_csv_header(header: &[u8], delimiter: u8, columns: &[String; 3]) -> io::Result<Vec<u8>> {
-    let mut names = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(header);
+pub(crate) fn marked_csv_header(
+    header: &[u8],
+    dialect: Dialect,
+    columns: &[String; 3],
+) -> io::Result<Vec<u8>> {
+    let mut names = csv::ReaderBuilder::new();
+    let mut names = names.delimiter(dialect.delimiter).escape(dialect.escape).from_reader(header);
     let names = names.byte_headers().map_err(io::Error::other)?;
     if let Some(column) = columns.iter().find(|column| names.iter().any(|name| name == column.as_bytes())) {
         return Err(taken(column));
     }
     let mut header = header.to_vec();
-    push_cells(&mut header, delimiter, columns.each_ref().map(|column| column.as_bytes()))?;
+    push_cells(&mut header, dialect, columns.each_ref().map(|column| column.as_bytes()));
     Ok(header)
 }
 
 /// Appends a mark to the row of a table, before its line end.
-///
-/// # Errors
-/// None; cells are written to memory.
-pub(crate) fn push_csv_mark(row: &mut Vec<u8>, delimiter: u8, mark: RowMark<'_>) -> io::Result<()> {
+pub(crate) fn push_csv_mark(row: &mut Vec<u8>, dialect: Dialect, mark: RowMark<'_>) {
     let kept: &[u8] = if mark.is_kept { b"true" } else { b"false" };
-    let text = |value: Option<&'_ str>| value.unwrap_or_default().to_owned();
-    let (cluster, of) = (text(mark.cluster), text(mark.of));
-    push_cells(row, delimiter, [cluster.as_bytes(), kept, of.as_bytes()])
+    let [cluster, of] = [mark.cluster, mark.of].map(|value| value.unwrap_or_default().as_bytes());
+    push_cells(row, dialect, [cluster, kept, of]);
 }
 
-fn push_cells(row: &mut Vec<u8>, delimiter: u8, cells: [&[u8]; 3]) -> io::Result<()> {
-    let mut more = csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
-    more.write_record(cells)?;
-    let mut more = more.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
-    more.pop();
-    more.insert(0, delimiter);
+fn push_cells(row: &mut Vec<u8>, dialect: Dialect, cells: [&[u8]; 3]) {
+    let mut more = Vec::new();
+    for cell in cells {
+        more.push(dialect.delimiter);
+        dialect.push_cell(cell, &mut more);
+    }
     let end = row.len() - row.iter().rev().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
     row.splice(end..end, more);
-    Ok(())
 }
 
 /// The error of a record that already has a column of the mark.
@@ -127,19 +132,28 @@ mod tests {
         let mark = r#","dup_cluster":"a,\"b","dup_kept":false,"dup_of":"c"}"#;
         assert_eq!(marked, format!("{own}{mark}\r\n"));
         assert!(json("{\"id\":1}\n", KEPT).unwrap().ends_with("null,\"dup_kept\":true,\"dup_of\":null}\n"));
+        assert!(json("{\"d\\u0075p_of\":1}\n", KEPT).is_err(), "a name may be written with escapes");
         assert!(json("{\"dup_of\":1}\n", KEPT).is_err() && json("[1]\n", KEPT).is_err());
     }
 
     #[test]
     fn a_row_gets_three_cells() {
-        let row = |row: &str, mark| {
+        let comma = Dialect::from(b',');
+        let written = |row: &str, dialect, mark| {
             let mut row = row.as_bytes().to_vec();
-            push_csv_mark(&mut row, b',', mark).unwrap();
+            push_csv_mark(&mut row, dialect, mark);
             String::from_utf8(row).unwrap()
         };
+        let row = |row: &str, mark| written(row, comma, mark);
         assert_eq!(row("x,\"y\nz\"\r\n", REMOVED), "x,\"y\nz\",\"a,\"\"b\",false,c\r\n");
         assert_eq!(row("x,\n", KEPT), "x,,,true,\n");
-        let header = |header: &str| marked_csv_header(header.as_bytes(), b'\t', &mark_columns("m"));
+        // What ends with the escape would otherwise escape the quote behind it.
+        let ending = RowMark { cluster: Some("a,\\"), is_kept: false, of: Some("\"b\\") };
+        let escaped = Dialect { escape: Some(b'\\'), ..comma };
+        assert_eq!(written("x\n", escaped, ending), "x,\"a,\\\\\",false,\"\"\"b\\\\\"\n");
+        assert_eq!(written("x\n", comma, ending), "x,\"a,\\\",false,\"\"\"b\\\"\n");
+        let tab = Dialect::from(b'\t');
+        let header = |header: &str| marked_csv_header(header.as_bytes(), tab, &mark_columns("m"));
         assert_eq!(header("id\ttext\n").unwrap(), b"id\ttext\tm_cluster\tm_kept\tm_of\n");
         assert!(header("id\tm_kept\n").is_err());
     }
