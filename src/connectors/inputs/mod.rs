@@ -22,7 +22,7 @@ pub use input::{Input, unreadable};
 pub use open::{described, refused_beginning};
 pub(crate) use reread::{RawRecords, Reopened, files_of, reopen};
 pub(crate) use stamp::FileStamp;
-pub use stamp::stamp;
+pub use stamp::{file_number, file_numbers, stamp};
 pub use staying::Staying;
 pub(crate) use texts::ReadInput;
 pub use texts::RecordIndex;
