@@ -17,7 +17,7 @@ use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
 use super::PipelineArgs;
 use super::arguments;
 use super::arguments::documents::DocumentArgs;
-use super::arguments::inputs::{InputArgs, look_at_standard_input};
+use super::arguments::inputs::{InputArgs, STDIN_TWICE, look_at_standard_input};
 use super::arguments::memory::MemoryArgs;
 use super::arguments::problems::{self, Problems};
 use super::arguments::processes::{self, ProcessArgs};
@@ -180,9 +180,15 @@ pub struct Args {
 /// All problems of the pipeline and the inputs; then the error of the run.
 pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
+    let are_understood = problems.is_empty();
     let mut plan = problems.take(args.pipeline.load());
     let inputs = args.inputs.resolve(&mut problems);
     let reference = args.reference.resolve(args.inputs.layout.layout(), &mut problems);
+    if reference.iter().any(Input::is_stdin)
+        && (args.inputs.lists_stdin() || inputs.iter().flatten().any(Input::is_stdin))
+    {
+        problems.note(STDIN_TWICE);
+    }
     let fields = args.inputs.layout.columns.fields(&mut problems);
     let mut deployment = args.deployment(fields, verbosity.format);
     deployment.reference = reference.len();
@@ -299,7 +305,9 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let written: Vec<_> = written.into_iter().chain(of_views).collect();
     // Only process 0 writes.
     if args.processes.process.unwrap_or_default() == 0 && args.dry_run.is_none() {
-        let files = written.iter().filter(|(option, _)| *option != "standard output");
+        // A wrong --shard-size leaves the folder for a file, which seems not to be writable.
+        let is_known = |option| option != "--output" || are_understood;
+        let files = written.iter().filter(|(option, _)| *option != "standard output" && is_known(*option));
         written::probe(files.filter_map(|(option, path)| Some((*option, (*path)?))), &mut problems);
     }
     // With provenance, a replay writes a file beside a table of comma-separated values.

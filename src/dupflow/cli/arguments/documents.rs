@@ -85,5 +85,7 @@ fn mark(typed: &str) -> Result<String, String> {
 /// The size of a file.
 fn shard_size(typed: &str) -> Result<NonZeroU64, String> {
     let size = MemoryBudget::size(typed).and_then(NonZeroU64::new);
-    size.ok_or_else(|| "expected a size, as in \"512MiB\" or \"2GB\"".to_owned())
+    size.ok_or_else(|| {
+        "expected a number with kB, MB, GB, TB, KiB, MiB, GiB or TiB, as in \"512MiB\"".to_owned()
+    })
 }
