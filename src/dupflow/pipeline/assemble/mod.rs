@@ -96,6 +96,9 @@ impl RunJob {
         let by_clock =
             matches!(&deployment.source, SourceConfig::Files { epoch, .. } if epoch.interval().is_some());
         let share = Share { index, count, reads_all: matches!(mode, Mode::Replay) && !by_clock };
+        // That items are found is checked by their counts.
+        let of_reference = inputs.iter().take(deployment.reference).filter(|_| !plan.finds_items());
+        let reference = of_reference.map(Input::name).collect();
         let places = Arc::<RecordIndex>::default();
         let (sink, publication) = if writes {
             let (run, provenance) = (&*continuity.run, provenance.as_ref());
@@ -116,6 +119,7 @@ impl RunJob {
                 is_list: deployment.emit.is_list() || plan.finds_items(),
                 last_of_id: deployment.layout().ids != IdRule::Once,
                 before: 0,
+                reference,
             },
             publication,
             source: source::source(plan, deployment, &stages.fields, (inputs, places), share),
