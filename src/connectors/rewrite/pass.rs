@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::files::{ByteFile, OpenFile, TargetFiles};
-use super::progress::{CopyProgress, CopyResume};
+use super::progress::{CopyNotes, CopyProgress};
 use super::selection::{Selection, SelectionSlot};
 use super::target::{CommonFolder, CopySettings, CopyTarget};
 use crate::failpoint;
@@ -69,10 +69,9 @@ impl DocumentsCopy {
     /// # Errors
     /// If what it has noted cannot be read.
     pub fn is_published(settings: &CopySettings) -> io::Result<bool> {
-        let Some(resume) = settings.resume.as_ref().filter(|_| settings.target.folder().is_some()) else {
-            return Ok(false);
-        };
-        Ok(resume.found()?.is_complete && TargetFiles::are_published(&settings.target, &resume.name)?)
+        let Some(resume) = &settings.resume else { return Ok(false) };
+        let folder = TargetFiles::published(&settings.target, &resume.name)?;
+        folder.map_or(Ok(false), |folder| resume.are_in(&folder))
     }
 
     /// Reads the inputs again and writes the files, which appear at the end.
@@ -86,10 +85,14 @@ impl DocumentsCopy {
         let selection = slot.lock().take().ok_or_else(not_ended)?;
         let folder = matches!(settings.target, CopyTarget::Folder(_)).then(|| CommonFolder::among(&inputs));
         // One file is written anew.
-        let resume = settings.resume.filter(|_| settings.target.folder().is_some());
-        let progress =
-            resume.as_ref().map(|resume| resume.progress(&selection, files.there())).transpose()?;
-        let progress = progress.unwrap_or_default();
+        let resume = settings.resume.as_ref().zip(files.folder());
+        let (notes, progress) = match resume {
+            Some((resume, folder)) => {
+                let (notes, progress) = resume.open(&selection, folder)?;
+                (Some(notes), progress)
+            }
+            None => (None, CopyProgress::default()),
+        };
         files.count = progress.files;
         let mut pass = CopyPass {
             columns: settings.mark.as_deref().map(mark_columns),
@@ -104,7 +107,7 @@ impl DocumentsCopy {
             bytes: progress.bytes,
             in_file: 0,
             files,
-            resume,
+            notes,
             progress,
         };
         for (before, read) in all_read.iter().enumerate().skip(pass.progress.inputs) {
@@ -134,7 +137,7 @@ impl DocumentsCopy {
             files: pass.files.count as u64,
             bytes: pass.bytes,
         };
-        pass.complete()?;
+        pass.notes.as_mut().map_or(Ok(()), CopyNotes::complete)?;
         pass.files.publish()?;
         Ok(copied)
     }
@@ -155,8 +158,8 @@ struct CopyPass<'s> {
     bytes: u64,
     /// Bytes of records in the open file.
     in_file: u64,
-    /// Where the progress is stored, if the copy can be gone on with.
-    resume: Option<CopyResume>,
+    /// Where complete files are noted, if the copy can be gone on with.
+    notes: Option<CopyNotes>,
     progress: CopyProgress,
 }
 
@@ -310,19 +313,12 @@ impl CopyPass<'_> {
     fn close(&mut self, next: u64) -> io::Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
         open.file.finish()?;
-        let Some(resume) = &self.resume else { return Ok(()) };
-        self.files.sync_last()?;
+        let Some((notes, path)) = self.notes.as_mut().zip(self.files.last()) else { return Ok(()) };
         let (written, bytes, files) = (self.written, self.bytes, self.files.count);
-        self.progress = CopyProgress { next, written, bytes, files, ..self.progress.clone() };
-        resume.store(&self.progress)?;
+        self.progress = CopyProgress { next, written, bytes, files, ..self.progress };
+        notes.complete_file(path, self.progress)?;
         failpoint::reach("copied");
         Ok(())
-    }
-
-    /// Notes that all files are complete.
-    fn complete(&mut self) -> io::Result<()> {
-        self.progress.is_complete = true;
-        self.resume.as_ref().map_or(Ok(()), |resume| resume.store(&self.progress))
     }
 
     /// Copies the rows of a Parquet file.
