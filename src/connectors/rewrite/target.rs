@@ -66,7 +66,7 @@ impl CopyTarget {
     }
 
     /// The folder that appears as a whole, if there is one.
-    pub(super) fn folder(&self) -> Option<&Path> {
+    pub fn folder(&self) -> Option<&Path> {
         match self {
             Self::Folder(path) => Some(path),
             Self::Shards(path, _) => {

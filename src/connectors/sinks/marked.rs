@@ -64,8 +64,16 @@ impl MarkedFile {
     /// # Errors
     /// If the file cannot be opened for reading and writing; if another run has locked it.
     pub fn open(path: PathBuf) -> io::Result<Self> {
-        let file = open_alone(&path, "another run writes to it")?;
         let mark_path = with_suffix(&path, Self::COMPANION_SUFFIXES[0]);
+        Self::open_with(path, mark_path)
+    }
+
+    /// The same with the mark file at another place.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub fn open_with(path: PathBuf, mark_path: PathBuf) -> io::Result<Self> {
+        let file = open_alone(&path, "another run writes to it")?;
         Ok(Self { path, mark_path, file, length: 0, lines: Vec::new(), is_unmarked: false })
     }
 

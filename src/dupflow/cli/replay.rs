@@ -22,7 +22,7 @@ use super::arguments::memory::MemoryArgs;
 use super::arguments::problems::{self, Problems};
 use super::arguments::processes::{self, ProcessArgs};
 use super::arguments::reference::ReferenceArgs;
-use super::arguments::resume::{self, ResumeArgs};
+use super::arguments::resume::{self, ResumableReplay, ResumeArgs};
 use super::arguments::verbosity::Verbosity;
 use super::arguments::views;
 use super::arguments::written;
@@ -211,7 +211,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         &[&not_of_units[..], &others[1..]].concat(),
         &mut problems,
     );
-    let resumable = args.resume.open(&mut problems);
+    let mut resumable = args.resume.open(&mut problems);
     let mut is_published = false;
     if let Some(replay) = &resumable {
         replay.place(&mut deployment, &mut problems);
@@ -295,7 +295,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let of_views = views::files(&deployment.views, true);
     let written = [
         // A folder of records is checked with the inputs.
-        ("--output", deployment.output().filter(|path| !args.documents.is_folder(args.emit, path))),
+        ("--output", deployment.output().filter(|path| args.documents.is_file(args.emit, path))),
         ("standard output", redirected.as_deref().filter(|_| deployment.output().is_none())),
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),
@@ -309,6 +309,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         let is_known = |option| option != "--output" || are_understood;
         let files = written.iter().filter(|(option, _)| *option != "standard output" && is_known(*option));
         written::probe(files.filter_map(|(option, path)| Some((*option, (*path)?))), &mut problems);
+    }
+    if let Some(replay) = &resumable {
+        let files = written.iter().filter_map(|(option, path)| Some((*option, (*path)?)));
+        let records = args.documents.folder(args.emit, &args.output);
+        replay.note_places(files, records.as_deref(), &mut problems);
     }
     // With provenance, a replay writes a file beside a table of comma-separated values.
     let has_companion = args.provenance && deployment.output_format == OutputFormat::Csv;
@@ -343,12 +348,18 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         return Ok(ExitCode::SUCCESS);
     }
 
-    if let Some(replay) = &resumable {
-        if is_published {
-            tracing::info!("an earlier process has written the result already");
-            replay.end(&deployment)?;
-            return Ok(ExitCode::SUCCESS);
+    if let Some(replay) = resumable.take_if(|_| is_published) {
+        tracing::info!("an earlier process has written the result already");
+        let lost = args.stats.as_ref().filter(|_| !replay.has_ended());
+        replay.end()?;
+        if let Some(path) = lost {
+            anyhow::bail!(
+                "the result is written, and its counts for {path:?} were lost with an earlier process"
+            );
         }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(replay) = &mut resumable {
         replay.begin(resume::settings(&plan, &deployment, &inputs), &deployment)?;
     }
 
@@ -384,7 +395,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
     verbosity.print(&super::summary::text(&summary))?;
     problems::check_demands(&summary.unmet)?;
-    resumable.map_or(Ok(()), |replay| replay.end(&deployment))?;
+    resumable.map_or(Ok(()), ResumableReplay::end)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -440,7 +451,10 @@ impl Args {
             commit: EpochLimits::default(),
             dead_letter: self.dead_letter.clone().map(DeadLetterConfig::File),
             max_bad: self.max_bad,
-            sink: SinkConfig::Lines { path: Some(self.output.clone()).filter(|path| path != Path::new("-")) },
+            sink: SinkConfig::Lines {
+                path: Some(self.output.clone()).filter(|path| path != Path::new("-")),
+                mark: None,
+            },
             emit: self.emit,
             decisions: self.decisions.unwrap_or_default(),
             documents: self.documents.config(),
