@@ -40,12 +40,13 @@ const END_BYTES: u64 = 4 << 10;
 /// # Errors
 /// Any error of the file; if it is shorter.
 pub(crate) fn end_digest(file: &mut File, length: u64) -> io::Result<String> {
-    let mut end = [0; END_BYTES as usize];
     let bytes = length.min(END_BYTES);
     file.seek(SeekFrom::Start(length - bytes))?;
-    let end = &mut end[..bytes as usize];
-    file.read_exact(end)?;
-    Ok(format!("{:016x}", hash::bytes(length, end)))
+    let mut end = Vec::new();
+    if (&*file).take(bytes).read_to_end(&mut end)? as u64 != bytes {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(format!("{:016x}", hash::bytes(length, &end)))
 }
 
 /// What was read of one input.

@@ -68,7 +68,6 @@ pub fn file_numbers(inputs: &[Input]) -> BTreeSet<(u64, u64)> {
 }
 
 #[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
 fn number(found: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     Some((found.dev(), found.ino()))
