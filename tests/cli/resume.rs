@@ -244,10 +244,10 @@ fn limited() -> (Place, impl Fn(&Place, &str) -> super::dupflow::Ended) {
         };
         place.file(format!("in/{name}.jsonl"), (0..3).map(row).collect::<String>());
     }
-    let run = |place: &Place, arguments: &str| {
+    let run = |at: &Place, arguments: &str| {
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", "ulimit -f 100; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dupflow")]);
-        super::dupflow::ended(shell.args(arguments.split(' ')).current_dir(place.path("")).output().unwrap())
+        super::dupflow::ended(shell.args(arguments.split(' ')).current_dir(at.path("")).output().unwrap())
     };
     (place, run)
 }

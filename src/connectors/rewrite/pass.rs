@@ -87,8 +87,8 @@ impl DocumentsCopy {
         // One file is written anew.
         let resume = settings.resume.as_ref().zip(files.folder());
         let (notes, progress) = match resume {
-            Some((resume, folder)) => {
-                let (notes, progress) = resume.open(&selection, folder)?;
+            Some((resume, beside)) => {
+                let (notes, progress) = resume.open(&selection, beside)?;
                 (Some(notes), progress)
             }
             None => (None, CopyProgress::default()),

@@ -167,10 +167,10 @@ impl ResumableReplay {
                 ));
             }
         }
-        let holds = |records: &Path| written::resolved(records).is_ok_and(|place| folder.starts_with(place));
-        if let Some(records) = records.filter(|records| holds(records)) {
+        let holds = |place: PathBuf| folder.starts_with(place);
+        if let Some(path) = records.filter(|path| written::resolved(path).is_ok_and(holds)) {
             problems.note(format_args!(
-                "--resume: {named:?} is in the folder {records:?}, which appears at the end as a whole"
+                "--resume: {named:?} is in the folder {path:?}, which appears at the end as a whole"
             ));
         }
     }
@@ -314,7 +314,7 @@ impl ResumableReplay {
     pub(in crate::cli) fn end(mut self) -> anyhow::Result<()> {
         let note = self.found.take().map(|note| ReplayNote { has_ended: true, ..note });
         let remove = || {
-            note.map_or(Ok(()), |note| self.write(&note))?;
+            note.map_or(Ok(()), |ended| self.write(&ended))?;
             failpoint::reach("replay-ended");
             let replaced = [COPIED, MARK].map(|name| format!("{name}.new"));
             let files = replaced.iter().map(String::as_str).chain([COPIED, MARK, NEW, NOTE, LOCK]);

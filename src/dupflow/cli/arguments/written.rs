@@ -40,20 +40,20 @@ pub(in crate::cli) fn check(
         for suffix in iter::once("").chain(beside.iter().copied()) {
             let path = with_suffix(path, suffix);
             let Ok(file) = resolved(&path) else { continue };
+            let places = || inputs.iter().filter_map(Input::path);
             let is_input = |input: &Path| input.canonicalize().is_ok_and(|place| place == file);
-            if file_number(&file).is_some_and(|number| numbers.contains(&number))
-                || inputs.iter().filter_map(Input::path).any(is_input)
-            {
-                problems.note(format_args!("{option}: {path:?} is an input and would be lost"));
-            }
             let holds = |input: &&Path| {
                 input.is_dir() && input.canonicalize().is_ok_and(|place| file.starts_with(place))
             };
-            for input in inputs.iter().filter_map(Input::path).filter(|_| suffix.is_empty()).filter(holds) {
+            if let Some(input) = places().find(holds).filter(|_| suffix.is_empty()) {
                 problems.note(format_args!(
                     "{option}: {path:?} is in the folder {input:?}, whose files are the documents; write it \
                      elsewhere"
                 ));
+            } else if file_number(&file).is_some_and(|number| numbers.contains(&number))
+                || places().any(is_input)
+            {
+                problems.note(format_args!("{option}: {path:?} is an input and would be lost"));
             }
             for (what, _) in read.iter().filter(|(_, place)| are_same(place, &file)) {
                 problems.note(format_args!("{option}: {path:?} is {what}, which is read, and would be lost"));
