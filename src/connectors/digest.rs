@@ -11,6 +11,8 @@
 //! ```
 //!
 //! This is what `sha256sum` prints for these files. Files that are skipped or cannot be read are not in it.
+//!
+//! [`end_digest`] is a cheap check of an output that is continued: of its last bytes only.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,8 +26,28 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use dupflow_core::hash;
+
 /// Bytes of one read of what was not read in order.
 const READ_BYTES: usize = 128 << 10;
+
+/// Bytes at the end of an output that [`end_digest`] covers.
+const END_BYTES: u64 = 4 << 10;
+
+/// A hash of the last 4 KiB of the first `length` bytes of a file, in hexadecimal digits. Leaves the file at
+/// `length`.
+///
+/// # Errors
+/// Any error of the file; if it is shorter.
+pub(crate) fn end_digest(file: &mut File, length: u64) -> io::Result<String> {
+    let bytes = length.min(END_BYTES);
+    file.seek(SeekFrom::Start(length - bytes))?;
+    let mut end = Vec::new();
+    if (&*file).take(bytes).read_to_end(&mut end)? as u64 != bytes {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(format!("{:016x}", hash::bytes(length, &end)))
+}
 
 /// What was read of one input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,8 +18,17 @@ fn without_huge_pages() {
     rustix::thread::disable_transparent_huge_pages(true).unwrap_or(());
 }
 
+/// Makes a file that reaches the limit of its size (`ulimit -f`) an error of the write, and not the end of
+/// the process without a message.
+fn without_file_size_signal() {
+    #[cfg(unix)]
+    // Without the handler the process ends as before.
+    drop(signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default()));
+}
+
 fn main() -> ExitCode {
     without_huge_pages();
+    without_file_size_signal();
     // The first and only subscriber of the process.
     ExitCode::from(cli::main(std::env::args_os(), &|messages| drop(messages.try_init())))
 }

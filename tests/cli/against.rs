@@ -105,3 +105,20 @@ fn what_does_not_go_with_a_reference_is_refused() {
     let ended = place.run("replay --emit keep --against missing.jsonl new.jsonl");
     assert!(ended.code == 2 && ended.err.contains("missing.jsonl"), "{ended:?}");
 }
+
+#[test]
+fn a_reference_without_a_document_fails() {
+    let place = Place::new();
+    let (old, new) = feeds();
+    place.file("old.jsonl", old);
+    place.file("new.jsonl", new);
+    place.file("empty.jsonl", "");
+    place.file("hidden/.a.jsonl", "{}");
+    for against in ["empty.jsonl", "hidden"] {
+        let ended = place.run(&format!("replay --emit keep -o out --against {against} new.jsonl"));
+        assert!(ended.code == 1 && ended.err.contains("--against holds no document"), "{ended:?}");
+        assert!(!place.path("out").exists(), "{against}");
+        let both = format!("replay -q --emit keep --against {against} --against old.jsonl new.jsonl");
+        assert_eq!(place.run(&both).code, 0, "{against}");
+    }
+}

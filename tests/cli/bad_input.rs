@@ -164,6 +164,7 @@ fn inputs_without_a_record_are_an_empty_corpus() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn files_of_a_folder_that_are_no_texts_are_passed_over() {
     let place = Place::new();
@@ -174,20 +175,19 @@ fn files_of_a_folder_that_are_no_texts_are_passed_over() {
         std::iter::repeat_n("deep".repeat(50), 7).fold("docs".to_owned(), |path, part| path + "/" + &part),
         "x",
     );
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::symlink("nowhere", place.path("docs/dangling")).unwrap();
-        std::os::unix::fs::symlink(".", place.path("docs/loop")).unwrap();
-        // Not a regular file, and without a writer.
-        std::os::unix::net::UnixListener::bind(place.path("docs/socket")).unwrap();
-    }
+    std::os::unix::fs::symlink("nowhere", place.path("docs/dangling")).unwrap();
+    std::os::unix::fs::symlink(".", place.path("docs/loop")).unwrap();
+    // Not a regular file, and without a writer.
+    std::os::unix::net::UnixListener::bind(place.path("docs/socket")).unwrap();
     let (run, stats) = place.replay("--dead-letter dead docs");
     assert!(found_the_pair(&run), "{run:?}");
-    assert_eq!(stats["bad_records"], json!({ "bad_id": 1, "not_utf8": 1 }));
+    assert_eq!(stats["bad_records"], json!({ "bad_id": 1, "not_utf8": 1, "unreadable": 1 }));
+    assert_eq!(stats["skipped"], json!({ "circular": 1, "special": 1 }));
     assert!(run.err.contains("bad record in \"docs/binary\": not UTF-8 text (not_utf8)"), "{run:?}");
     let dead = lines(&place.read("dead"));
     let binary = json!({ "file": "docs/binary", "reason": "not_utf8" });
-    assert!(dead.len() == 2 && dead.contains(&binary), "{dead:?}");
+    let dangling = json!({ "file": "docs/dangling", "reason": "unreadable" });
+    assert!(dead.len() == 3 && dead.contains(&binary) && dead.contains(&dangling), "{dead:?}");
 }
 
 #[cfg(target_os = "linux")]

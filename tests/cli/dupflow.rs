@@ -26,7 +26,8 @@ pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<It
     command
 }
 
-fn ended(output: std::process::Output) -> Ended {
+/// What a call has ended with.
+pub(crate) fn ended(output: std::process::Output) -> Ended {
     let text = |bytes| String::from_utf8(bytes).expect("output is text");
     let code = output.status.code().expect("it ended by itself");
     Ended { code, out: text(output.stdout), err: text(output.stderr) }

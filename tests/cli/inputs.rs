@@ -253,3 +253,35 @@ fn a_dry_run_prints_the_parsed_records() {
                     page.html: html, 56 B\n  \"page.html\", 12 bytes of a page\n    \"What it says\"\n";
     assert_eq!((run.code, run.out.as_str()), (0, expected), "{run:?}");
 }
+
+/// A snapshot of a Hugging Face repository: all files are links to others.
+#[cfg(unix)]
+#[test]
+fn files_behind_links_are_read() {
+    use std::os::unix::fs::symlink;
+
+    let place = Place::new();
+    for (name, id) in [("1", "a"), ("2", "b")] {
+        place.file(format!("hub/blobs/{name}"), line(id, TEXT));
+    }
+    std::fs::create_dir_all(place.path("hub/snapshots/x/data")).unwrap();
+    symlink("../../../blobs/1", place.path("hub/snapshots/x/data/train-0.jsonl")).unwrap();
+    symlink("../../../blobs/2", place.path("hub/snapshots/x/data/train-1.jsonl")).unwrap();
+    symlink("x", place.path("hub/snapshots/main")).unwrap();
+    for input in ["hub/snapshots/x", "hub/snapshots/main", "hub/snapshots/main/**/*.jsonl"] {
+        let (run, stats) = place.replay(&format!("--emit pairs {input}"));
+        assert_eq!((run.out, &stats["skipped"]), (pair("a", "b"), &json!({})), "{input}");
+    }
+    place.replay("--emit documents hub/snapshots/x -o clean/");
+    assert_eq!(place.read("clean/data/train-0.jsonl"), line("a", TEXT));
+    assert_eq!(place.read("clean/data/train-1.jsonl"), "");
+
+    // Texts too. A folder is not read again inside itself.
+    place.file("texts/d.txt", TEXT);
+    place.file("docs/sub/e.txt", TEXT);
+    symlink("../texts", place.path("docs/more")).unwrap();
+    symlink("..", place.path("docs/sub/up")).unwrap();
+    let (run, stats) = place.replay("--emit pairs docs");
+    assert!(run.out.starts_with(&pair("more/d.txt", "sub/e.txt")), "{run:?}");
+    assert_eq!((&stats["documents"], &stats["skipped"]), (&json!(2), &json!({ "circular": 1 })));
+}

@@ -47,9 +47,8 @@ fn noted(place: &Place) -> (u64, u64) {
     let manifests = state.read_dir().into_iter().flatten().flatten();
     let numbers =
         manifests.filter_map(|entry| entry.file_name().to_str()?.strip_prefix("manifest-")?.parse().ok());
-    let copied = std::fs::read_to_string(place.path("work/copied.json")).unwrap_or_default();
-    let copied: serde_json::Value = serde_json::from_str(&copied).unwrap_or_default();
-    (numbers.max().unwrap_or(0), copied["files"].as_u64().unwrap_or(0))
+    let copied = std::fs::read_to_string(place.path("work/copied.jsonl")).unwrap_or_default();
+    (numbers.max().unwrap_or(0), copied.lines().filter(|line| line.starts_with("{\"file\":")).count() as u64)
 }
 
 /// Runs a replay until it has published its state so many times more, or has copied one file more, and kills
@@ -190,6 +189,27 @@ fn what_cannot_be_gone_on_with_is_refused_before_the_start() {
     refused("--emit pairs --resume in/work -o out.jsonl in", "is in the folder \"in\"");
     refused("--emit pairs --resume mine -o out.jsonl in", "has files and no replay");
     refused("--emit pairs --resume-every 1s -o out.jsonl in", "--resume <FOLDER>");
+    place.file("work.toml", "");
+    for (arguments, said) in [
+        ("--emit keep -o work/keep.jsonl in", "--output: \"work/keep.jsonl\" is in the folder"),
+        (
+            "--emit keep -o k --stats work/s --dead-letter work/d in",
+            "--dead-letter: \"work/d\" is in the folder",
+        ),
+        ("--emit documents -o work in/", "--output: \"work\" is in the folder"),
+        ("--emit documents -o work/ in", "--output: \"work/\" is in the folder"),
+        ("--emit documents --shard-size 1kB -o work/a.jsonl in", "--output: \"work\" is in the folder"),
+    ] {
+        refused(&format!("--resume ./work {arguments}"), said);
+    }
+    refused("--resume out/work --emit documents -o out/ in", "which appears at the end as a whole");
+    #[cfg(unix)]
+    for (target, said) in [("nowhere", "is a link to what does not exist"), ("work.toml", "is a file and no")]
+    {
+        std::os::unix::fs::symlink(target, place.path("link")).unwrap();
+        refused("--resume work --emit documents -o link/ in", said);
+        std::fs::remove_file(place.path("link")).unwrap();
+    }
     #[cfg(feature = "parquet")]
     refused("--resume work -o out.parquet in", "a Parquet file of changes is complete only at the end");
     assert_eq!(place.read("mine/notes.txt"), "mine");
@@ -205,7 +225,7 @@ fn a_new_replay_empties_its_output_and_an_unmet_demand_keeps_the_folder() {
     let deltas = place.read("deltas.jsonl");
     assert_eq!(place.run("replay -o plain.jsonl in").code, 0);
     assert_eq!(deltas, place.read("plain.jsonl"));
-    assert!(!place.path("work").exists() && !place.path("deltas.jsonl.mark").exists());
+    assert!(!place.path("work").exists());
 
     let keep = "replay --emit keep --ids last --resume work -o keep.jsonl in";
     let unmet = place.run(keep);
@@ -217,4 +237,224 @@ fn a_new_replay_empties_its_output_and_an_unmet_demand_keeps_the_folder() {
     assert!(met.err.contains("read        0 events"), "{met:?}");
     assert_eq!(place.run("replay --emit keep --ids last --max-bad 1 -o plain.jsonl in").code, 0);
     assert_eq!(place.read("keep.jsonl"), place.read("plain.jsonl"));
+}
+
+/// Two inputs, and a shell that runs the binary with a limit of 51,200 bytes a file, which the copy of `b`
+/// reaches.
+#[cfg(unix)]
+fn limited() -> (Place, impl Fn(&Place, &str) -> super::dupflow::Ended) {
+    let place = Place::new();
+    for (name, bytes) in [("a", 1), ("b", 200_000)] {
+        let row = |n| {
+            format!("{{\"id\":\"{name}{n}\",\"text\":\"{name}{n} one\",\"x\":\"{}\"}}\n", "y".repeat(bytes))
+        };
+        place.file(format!("in/{name}.jsonl"), (0..3).map(row).collect::<String>());
+    }
+    let run = |at: &Place, arguments: &str| {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "ulimit -f 100; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dupflow")]);
+        super::dupflow::ended(shell.args(arguments.split(' ')).current_dir(at.path("")).output().unwrap())
+    };
+    (place, run)
+}
+
+/// The folder beside the output, in which complete files are.
+#[cfg(unix)]
+fn beside(place: &Place) -> std::path::PathBuf {
+    let entries = std::fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().path());
+    entries.into_iter().find(|path| path.to_str().unwrap().ends_with(".part")).unwrap()
+}
+
+/// Regression: complete files were counted, and not looked at.
+#[cfg(unix)]
+#[test]
+fn a_copied_file_that_is_not_as_it_was_is_copied_again() {
+    for (output, changed) in
+        [("-o out/", "a.jsonl"), ("--shard-size 0.02kB -o out/part.jsonl", "part-00001.jsonl")]
+    {
+        let (place, run_limited) = limited();
+        let arguments = format!("replay -q --emit documents --workers 1 {output} in");
+        assert_eq!(place.run(&arguments).code, 0);
+        let expected = files(&place.path("out"));
+        std::fs::remove_dir_all(place.path("out")).unwrap();
+        let resumed = format!("{arguments} --resume work");
+        let fails = || {
+            let ended = run_limited(&place, &resumed);
+            assert!(ended.code == 1 && ended.err.contains("File too large"), "{ended:?}");
+        };
+        fails();
+        let path = beside(&place).join(changed);
+        let other = expected[changed].iter().map(|byte| byte ^ 1).collect();
+        for change in [Some(Vec::new()), None, Some(other)] {
+            match change {
+                Some(bytes) => std::fs::write(&path, bytes).unwrap(),
+                None => std::fs::remove_file(&path).unwrap(),
+            }
+            fails();
+            assert!(std::fs::read(&path).unwrap() == expected[changed], "{changed} is whole again");
+        }
+        std::fs::write(&path, "").unwrap();
+        let end = place.run(&resumed);
+        assert_eq!(end.code, 0, "{end:?}");
+        assert!(files(&place.path("out")) == expected, "{output}");
+        let all = files(&place.path(""));
+        assert!(
+            all.keys().all(|name| name.starts_with("in/") || name.starts_with("out/")),
+            "{:?}",
+            all.keys()
+        );
+    }
+}
+
+/// Regression: files beside the folder and the output were overwritten and removed, inputs too.
+#[test]
+fn what_a_replay_notes_is_in_its_folder() {
+    let place = Place::new();
+    place.file("corpus.new", upsert("a", "one two three"));
+    place.file("deltas.jsonl.mark", upsert("b", "four five six"));
+    place.file("work.new/own", "own");
+    let before = files(&place.path(""));
+    for (arguments, output) in [
+        ("--emit keep corpus.new --resume corpus", "keep.jsonl"),
+        ("--format jsonl deltas.jsonl.mark --resume work", "deltas.jsonl"),
+        ("--emit documents corpus.new --resume work", "out.jsonl"),
+    ] {
+        let ended = place.run(&format!("replay -q {arguments} -o {output}"));
+        assert_eq!(ended.code, 0, "{ended:?}");
+        std::fs::remove_file(place.path(output)).unwrap();
+        assert!(files(&place.path("")) == before, "{arguments}");
+    }
+    // What is in the folder and not of the replay stays.
+    let unmet = "replay -q --emit keep corpus.new bad.jsonl -o keep.jsonl --resume work";
+    place.file("bad.jsonl", "bad\n{\"id\":\"c\",\"text\":\"seven\"}\n");
+    assert_eq!(place.run(unmet).code, 1);
+    place.file("work/own", "own");
+    let ended = place.run(&format!("{unmet} --max-bad 1"));
+    assert!(ended.code == 0 && place.read("work/own") == "own", "{ended:?}");
+    assert_eq!(std::fs::read_dir(place.path("work")).unwrap().count(), 1);
+}
+
+/// A replay that has written everything but does not meet its demand: its folder stays.
+fn unmet(place: &Place, arguments: &str) {
+    let ended = place.run(arguments);
+    assert!(ended.code == 1 && ended.err.contains("10 of 4118 records are bad"), "{ended:?}");
+}
+
+#[test]
+fn an_output_or_dead_letters_that_were_changed_are_refused() {
+    let place = Place::new();
+    inputs(&place);
+    let arguments =
+        "replay -q --ids last --max-bad 0 --dead-letter bad.jsonl -o deltas.jsonl in --resume work";
+    unmet(&place, arguments);
+    let whole = ["deltas.jsonl", "bad.jsonl"].map(|name| place.read(name));
+    let allowed = arguments.replace("--max-bad 0", "--max-bad 1");
+    let refused = |said: &str| {
+        let ended = place.run(&allowed);
+        assert!(ended.code == 1 && ended.err.contains(said), "{ended:?}");
+    };
+    place.file("bad.jsonl", "");
+    refused("it has been cut");
+    std::fs::remove_file(place.path("bad.jsonl")).unwrap();
+    refused("it has been cut");
+    place.file("bad.jsonl", &whole[1]);
+    place.file("deltas.jsonl", whole[0].trim_end().to_owned() + " ");
+    refused("it has been changed");
+    place.file("deltas.jsonl", &whole[0][..whole[0].len() - 1]);
+    refused("it has been cut");
+    place.file("deltas.jsonl", &whole[0]);
+    let ended = place.run(&allowed);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(["deltas.jsonl", "bad.jsonl"].map(|name| place.read(name)), whole);
+}
+
+#[test]
+fn one_process_at_a_time_goes_on_with_a_replay() {
+    let place = Place::new();
+    inputs(&place);
+    let arguments = "replay -q --emit keep --ids last -o keep.jsonl in --resume work";
+    unmet(&place, arguments);
+    let first = std::fs::File::options().write(true).open(place.path("work/lock")).unwrap();
+    first.lock().unwrap();
+    let before = files(&place.path("work"));
+    let second = place.run(&format!("{arguments} --max-bad 1"));
+    assert!(second.code == 2 && second.err.contains("another process is at this replay"), "{second:?}");
+    assert!(files(&place.path("work")) == before && !place.path("keep.jsonl").exists());
+    drop(first);
+    assert_eq!(place.run(&format!("{arguments} --max-bad 1")).code, 0);
+}
+
+/// A kill between the end of a replay and the removal of its folder, and one right after the publication.
+#[test]
+fn an_ended_replay_is_not_repeated() {
+    let place = Place::new();
+    inputs(&place);
+    let arguments = "replay -q --emit keep --ids last -o keep.jsonl in --resume work";
+    unmet(&place, arguments);
+    let note = place.read("work/replay.json");
+    let allowed = format!("{arguments} --max-bad 1");
+    assert_eq!(place.run(&allowed).code, 0);
+    let keep = place.read("keep.jsonl");
+    let ended = note.replace("\"has_ended\": false", "\"has_ended\": true");
+    assert_ne!(note, ended);
+    place.file("work/replay.json", &ended);
+    place.file("work/state/manifest-1", "torn");
+    assert_eq!(place.run(&allowed).code, 0);
+    assert!(place.read("keep.jsonl") == keep && !place.path("work").exists());
+    place.file("work/replay.json", ended);
+    std::fs::remove_file(place.path("keep.jsonl")).unwrap();
+    let gone = place.run(&allowed);
+    assert!(gone.code == 2 && gone.err.contains("\"keep.jsonl\" is not there any more"), "{gone:?}");
+
+    place.file("a.jsonl", upsert("a", "one two three"));
+    for _ in 0..10 {
+        let mut first = command("replay -q --emit documents a.jsonl -o out/ --resume w".split(' '));
+        let mut first = first.current_dir(place.path("")).stderr(Stdio::null()).spawn().unwrap();
+        while first.try_wait().unwrap().is_none() && !place.path("out").exists() {
+            std::thread::yield_now();
+        }
+        first.kill().unwrap();
+        first.wait().unwrap();
+        let has_ended = !place.path("w/replay.json").exists();
+        let again = place.run("replay -q --emit documents a.jsonl -o out/ --resume w");
+        assert_eq!(again.code, if has_ended { 2 } else { 0 }, "{again:?}");
+        assert_eq!(place.read("out/a.jsonl"), place.read("a.jsonl"));
+        std::fs::remove_dir_all(place.path("out")).unwrap();
+        assert!(has_ended || !place.path("w").exists());
+        std::fs::remove_dir_all(place.path("w")).unwrap_or(());
+    }
+}
+
+/// A list that is killed while it is written leaves a file, whose name the next process uses.
+#[test]
+fn what_a_killed_list_left_is_replaced() {
+    let place =
+        killed("replay --emit pairs --epoch events:20 --resume work --resume-every 1ms -o pairs.jsonl in");
+    let note: serde_json::Value = serde_json::from_str(&place.read("work/replay.json")).unwrap();
+    place.file(format!(".pairs.jsonl.{}.part", note["name"].as_str().unwrap()), "half a li");
+    let arguments =
+        "replay --emit pairs --epoch events:20 --resume work --resume-every 1ms -o pairs.jsonl in";
+    assert_eq!(place.run(arguments).code, 0);
+    assert_eq!(place.run("replay --emit pairs --epoch events:20 -o whole.jsonl in").code, 0);
+    assert_eq!(place.read("pairs.jsonl"), place.read("whole.jsonl"));
+    assert!(files(&place.path("")).keys().all(|name| !name.ends_with(".part")));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_may_be_named_by_a_link() {
+    let place = Place::new();
+    inputs(&place);
+    let arguments = "replay -q --emit keep --ids last -o keep.jsonl in --resume work";
+    for _ in 0..2 {
+        std::fs::create_dir(place.path("real")).unwrap();
+        std::os::unix::fs::symlink("real", place.path("work")).unwrap();
+        unmet(&place, arguments);
+        assert!(place.path("real/replay.json").exists());
+        assert_eq!(place.run(&format!("{arguments} --max-bad 1")).code, 0);
+        assert!(!place.path("real").exists() && place.path("work").is_symlink());
+        // It is where the next replay begins.
+        assert_eq!(place.run(&format!("{arguments} --max-bad 1")).code, 0);
+        std::fs::remove_file(place.path("work")).unwrap();
+    }
 }

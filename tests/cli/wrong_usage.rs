@@ -438,3 +438,70 @@ fn standard_output_is_no_file() {
         assert!(!place.path("-").exists(), "{command}");
     }
 }
+
+/// Regression: another name of an input, by a hard link or from within a folder, was written to.
+#[cfg(unix)]
+#[test]
+fn an_input_is_not_overwritten_under_another_name() {
+    let place = Place::new();
+    let row = "{\"id\":\"a\",\"text\":\"one two three\"}\n";
+    place.file("a.jsonl", row);
+    place.file("in/b.jsonl", row);
+    std::fs::create_dir(place.path("links")).unwrap();
+    std::fs::hard_link(place.path("a.jsonl"), place.path("h.jsonl")).unwrap();
+    std::fs::hard_link(place.path("in/b.jsonl"), place.path("i.jsonl")).unwrap();
+    std::os::unix::fs::symlink("../in/b.jsonl", place.path("links/b.jsonl")).unwrap();
+    for (arguments, said) in [
+        ("a.jsonl -o h.jsonl", "--output: \"h.jsonl\" is an input and would be lost"),
+        ("in -o i.jsonl", "--output: \"i.jsonl\" is an input and would be lost"),
+        ("links -o i.jsonl", "--output: \"i.jsonl\" is an input and would be lost"),
+        ("links --stats in/b.jsonl", "--stats: \"in/b.jsonl\" is an input and would be lost"),
+        ("in --stats a.jsonl -o h.jsonl", "--stats: \"a.jsonl\" is written to by --output"),
+        ("in --views h.jsonl --stats a.jsonl", "is the file --views, which is read, and would be lost"),
+    ] {
+        let run = place.run(&format!("replay -q {arguments}"));
+        assert!(run.code == 2 && run.err.contains(said), "{arguments}: {run:?}");
+    }
+    assert_eq!([place.read("a.jsonl"), place.read("in/b.jsonl")], [row, row]);
+}
+
+#[test]
+fn standard_input_is_read_once() {
+    let place = Place::new();
+    for arguments in
+        ["--emit keep --against - -", "--emit keep --files-from -", "--emit keep --against - --files-from -"]
+    {
+        let run = place.run_with(&format!("replay {arguments}"), |input| {
+            // It may end before it has read everything.
+            input.write_all(b"-\n").unwrap_or(());
+        });
+        assert!(run.code == 2 && run.err.contains("\"-\" is named more than once"), "{arguments}: {run:?}");
+    }
+}
+
+#[test]
+fn a_field_is_the_text_or_something_else() {
+    let place = Place::new();
+    place.file("a.jsonl", "{\"id\":\"a\",\"text\":\"one two three\"}\n");
+    for (arguments, said) in [
+        ("--text-field id", "the field \"id\" is the id (--id-field)"),
+        ("--id-field a.b --text-field a.b", "the field \"a.b\" is the id (--id-field)"),
+        ("--text-field ts", "the field \"ts\" is the time (--ts-field)"),
+    ] {
+        let run = place.run(&format!("replay --emit keep {arguments} a.jsonl"));
+        assert!(run.code == 2 && run.err.contains(said), "{run:?}");
+    }
+    assert_eq!(place.run("replay -q --emit keep --ids file --text-field id a.jsonl").code, 0);
+}
+
+#[test]
+fn a_wrong_size_is_the_only_problem() {
+    let place = Place::new();
+    place.file("a.jsonl", "{\"id\":\"a\",\"text\":\"one two three\"}\n");
+    for size in ["1KB", "1000", "1M", "0kB"] {
+        let run =
+            place.run(&format!("replay --emit documents --shard-size {size} -o out/part.jsonl a.jsonl"));
+        assert_eq!((run.code, run.err.lines().count()), (2, 1), "{run:?}");
+        assert!(run.err.contains("expected a number with kB, MB, GB, TB, KiB, "), "{run:?}");
+    }
+}

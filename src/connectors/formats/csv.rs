@@ -35,6 +35,32 @@ pub(crate) struct Dialect {
     pub(crate) escape: Option<u8>,
 }
 
+impl Dialect {
+    /// Appends a cell, in quotes if its content needs them.
+    pub(crate) fn push_cell(self, content: &[u8], out: &mut Vec<u8>) {
+        let is_special = |byte: &u8| {
+            matches!(byte, b'"' | b'\r' | b'\n') || *byte == self.delimiter || self.escape == Some(*byte)
+        };
+        if content.iter().any(is_special) {
+            self.push_quoted(content, out);
+        } else {
+            out.extend_from_slice(content);
+        }
+    }
+
+    /// Appends a cell in quotes.
+    pub(crate) fn push_quoted(self, content: &[u8], out: &mut Vec<u8>) {
+        out.push(b'"');
+        for byte in content {
+            if *byte == b'"' || self.escape == Some(*byte) {
+                out.push(*byte);
+            }
+            out.push(*byte);
+        }
+        out.push(b'"');
+    }
+}
+
 /// A doubled quote is the only escape.
 impl From<u8> for Dialect {
     fn from(delimiter: u8) -> Self {

@@ -56,7 +56,8 @@ pub fn folder_kinds(folder: &Input) -> Vec<FolderKind> {
     kinds
 }
 
-/// The entries below a folder, in the order of the bytes of their paths.
+/// The entries below a folder, in the order of the bytes of their paths. Links are followed; one that leads
+/// to a folder above it is an error ([`walkdir::Error::loop_ancestor`]).
 pub(crate) fn in_order(root: &Path) -> WalkDir {
     // A folder sorts by its name and the separator, as in the paths of its files.
     let key = |entry: &DirEntry| {
@@ -64,7 +65,7 @@ pub(crate) fn in_order(root: &Path) -> WalkDir {
         name.extend(entry.file_type().is_dir().then_some(b'/'));
         name
     };
-    WalkDir::new(root).sort_by(move |a, b| key(a).cmp(&key(b)))
+    WalkDir::new(root).follow_links(true).sort_by(move |a, b| key(a).cmp(&key(b)))
 }
 
 /// Whether an entry of a folder is skipped with everything below it: names that tools use for their own files

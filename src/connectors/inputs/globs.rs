@@ -8,7 +8,7 @@
 //! A path that exists under exactly the typed name is that file. A name that
 //! begins with a point is matched only by a pattern that has the point, and so is everything below such a
 //! folder. `_SUCCESS` and `.part-0.crc` beside the files of a dataset are not matched by `*.parquet`.
-//! Symbolic links are followed if they lead to files.
+//! Symbolic links are followed, except to a folder above them.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -37,15 +37,25 @@ pub(crate) fn expand(path: &Path) -> Result<Option<Vec<PathBuf>>, String> {
     if !from.exists() {
         return Err(format!("no file matches \"{pattern}\""));
     }
-    for entry in WalkDir::new(from).into_iter().filter_entry(is_wanted) {
-        let entry = entry.map_err(|error| format!("cannot read \"{pattern}\": {error}"))?;
-        // Without a base folder, `WalkDir` starts at ".", which is no part of the pattern.
-        let own = entry.path();
-        let own = if base.as_os_str().is_empty() { own.strip_prefix(from).unwrap_or(own) } else { own };
-        if own.is_file() && matcher.is_match(own) {
-            found.push(own.to_owned());
+    // Without a base folder, `WalkDir` starts at ".", which is no part of the pattern.
+    let own = |one: &Path| {
+        let stripped = one.strip_prefix(from).ok().filter(|_| base.as_os_str().is_empty());
+        stripped.unwrap_or(one).to_owned()
+    };
+    for entry in WalkDir::new(from).follow_links(true).into_iter().filter_entry(is_wanted) {
+        match entry {
+            Ok(entry) if entry.path().is_file() => found.push(own(entry.path())),
+            Ok(_) => {}
+            Err(error) => {
+                // A link that leads nowhere, or to a folder above it, is left out if it is not meant.
+                let at = error.path().map(own).unwrap_or_default();
+                if error.loop_ancestor().is_none() && (!at.is_symlink() || matcher.is_match(&at)) {
+                    return Err(format!("cannot read \"{pattern}\": {error}"));
+                }
+            }
         }
     }
+    found.retain(|one| matcher.is_match(one));
     if found.is_empty() {
         return Err(format!("no file matches \"{pattern}\""));
     }
@@ -116,6 +126,16 @@ mod tests {
         assert_eq!(found("a.x"), Ok(None));
         assert_eq!(found("missing"), Ok(None));
         assert_eq!(found("*.z"), Err("no file matches \"/*.z\"".to_owned()));
+        #[cfg(unix)]
+        {
+            for (target, link) in
+                [("../a.x", "d/l.x"), ("../日本", "d/m"), ("../d", "d/n"), ("none", "d/o.z")]
+            {
+                std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+            }
+            assert_eq!(found("d/**/*.x"), some(&["d/e/f.x", "d/l.x", "d/m/語.x"]));
+            assert!(found("d/*.z").unwrap_err().contains("/d/o.z"), "a link that leads nowhere");
+        }
         assert!(found("{a").unwrap_err().starts_with("\"/{a\" is no pattern: "));
     }
 

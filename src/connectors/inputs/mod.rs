@@ -23,7 +23,7 @@ pub use open::{described, refused_beginning};
 pub use reread::files_of;
 pub(crate) use reread::{RawRecords, Reopened, reopen};
 pub(crate) use stamp::FileStamp;
-pub use stamp::stamp;
+pub use stamp::{file_number, file_numbers, stamp};
 pub use staying::Staying;
 pub(crate) use texts::ReadInput;
 pub use texts::RecordIndex;

@@ -1,5 +1,6 @@
 //! The state of a file on a disk, by which a later change is noticed without reading it.
 
+use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::io;
 use std::path::Path;
@@ -16,7 +17,7 @@ pub(crate) struct FileStamp {
     bytes: u64,
     modified: Option<SystemTime>,
     /// Device and number of the file, where the system has them.
-    file: (u64, u64),
+    file: Option<(u64, u64)>,
 }
 
 impl FileStamp {
@@ -55,15 +56,26 @@ pub fn stamp(input: &Input) -> Option<String> {
     Some(format!("{files} files, {all:016x}"))
 }
 
+/// Device and number of the file at a path, which all its names share; `None` if there is no file, or the
+/// system has no numbers.
+pub fn file_number(path: &Path) -> Option<(u64, u64)> {
+    number(&path.metadata().ok()?)
+}
+
+/// The numbers of all files of the inputs, those of folders too.
+pub fn file_numbers(inputs: &[Input]) -> BTreeSet<(u64, u64)> {
+    files_of(inputs).iter().filter_map(|file| file_number(file.path()?)).collect()
+}
+
 #[cfg(unix)]
-fn number(found: &Metadata) -> (u64, u64) {
+fn number(found: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
-    (found.dev(), found.ino())
+    Some((found.dev(), found.ino()))
 }
 
 #[cfg(not(unix))]
-fn number(_: &Metadata) -> (u64, u64) {
-    (0, 0)
+fn number(_: &Metadata) -> Option<(u64, u64)> {
+    None
 }
 
 #[cfg(test)]

@@ -106,9 +106,10 @@ impl TargetFiles {
         Ok(Self { target, beside, count: 0, last: None, stay })
     }
 
-    /// Whether what was beside a target has been moved to its place.
-    pub(super) fn are_published(target: &CopyTarget, run: &str) -> io::Result<bool> {
-        Ok(beside(target, run)?.is_some_and(|(beside, place)| !beside.exists() && place.exists()))
+    /// The folder of the target, if what was beside it has been moved there.
+    pub(super) fn published(target: &CopyTarget, run: &str) -> io::Result<Option<PathBuf>> {
+        let places = beside(target, run)?.filter(|_| target.folder().is_some());
+        Ok(places.and_then(|(beside, place)| (!beside.exists() && place.exists()).then_some(place)))
     }
 
     /// Creates the next file. `below` is its path if the target is a folder; `stored` is the compression of
@@ -139,15 +140,14 @@ impl TargetFiles {
         }
     }
 
-    /// Number of files beside the target.
-    pub(super) fn there(&self) -> usize {
-        let beside = self.beside.iter().flat_map(|(beside, _)| walkdir::WalkDir::new(beside));
-        beside.flatten().filter(|entry| entry.file_type().is_file()).count()
+    /// The folder beside the target; `None` if no folder is written.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.beside.as_ref().filter(|_| self.target.folder().is_some()).map(|(beside, _)| &**beside)
     }
 
-    /// Syncs the file that was opened last.
-    pub(super) fn sync_last(&self) -> io::Result<()> {
-        self.last.as_ref().map_or(Ok(()), |path| File::open(path)?.sync_all())
+    /// The path, below that folder, of the file that was opened last.
+    pub(super) fn last(&self) -> Option<&Path> {
+        self.last.as_ref()?.strip_prefix(self.folder()?).ok()
     }
 
     /// Moves what was written to its place.

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::files::{ByteFile, OpenFile, TargetFiles};
-use super::progress::{CopyProgress, CopyResume};
+use super::progress::{CopyNotes, CopyProgress};
 use super::selection::{Selection, SelectionSlot};
 use super::target::{CommonFolder, CopySettings, CopyTarget};
 use crate::failpoint;
 #[cfg(feature = "parquet")]
 use crate::formats::ParquetCopy;
 use crate::formats::{
-    Compression, FileFormat, MarkColumns, RawReader, RecordChoice, TextPlace, marked_csv_header,
+    Compression, Dialect, FileFormat, MarkColumns, RawReader, RecordChoice, TextPlace, marked_csv_header,
     push_csv_mark, push_json_mark,
 };
 use crate::inputs::{FileStamp, Input, RawRecords, ReadInput, RecordIndex, Reopened, reopen};
@@ -69,10 +69,9 @@ impl DocumentsCopy {
     /// # Errors
     /// If what it has noted cannot be read.
     pub fn is_published(settings: &CopySettings) -> io::Result<bool> {
-        let Some(resume) = settings.resume.as_ref().filter(|_| settings.target.folder().is_some()) else {
-            return Ok(false);
-        };
-        Ok(resume.found()?.is_complete && TargetFiles::are_published(&settings.target, &resume.name)?)
+        let Some(resume) = &settings.resume else { return Ok(false) };
+        let folder = TargetFiles::published(&settings.target, &resume.name)?;
+        folder.map_or(Ok(false), |folder| resume.are_in(&folder))
     }
 
     /// Reads the inputs again and writes the files, which appear at the end.
@@ -87,10 +86,14 @@ impl DocumentsCopy {
         let folder = matches!(settings.target, CopyTarget::Folder(_)).then(|| CommonFolder::among(&inputs));
         let cuts = settings.cuts();
         // One file is written anew.
-        let resume = settings.resume.filter(|_| settings.target.folder().is_some());
-        let progress =
-            resume.as_ref().map(|resume| resume.progress(&selection, files.there())).transpose()?;
-        let progress = progress.unwrap_or_default();
+        let resume = settings.resume.as_ref().zip(files.folder());
+        let (notes, progress) = match resume {
+            Some((resume, beside)) => {
+                let (notes, progress) = resume.open(&selection, beside)?;
+                (Some(notes), progress)
+            }
+            None => (None, CopyProgress::default()),
+        };
         files.count = progress.files;
         let mut pass = CopyPass {
             columns: settings.mark.as_deref().map(|name| MarkColumns::new(name, settings.of_units)),
@@ -106,7 +109,7 @@ impl DocumentsCopy {
             bytes: progress.bytes,
             in_file: 0,
             files,
-            resume,
+            notes,
             progress,
         };
         for (before, read) in all_read.iter().enumerate().skip(pass.progress.inputs) {
@@ -136,7 +139,7 @@ impl DocumentsCopy {
             files: pass.files.count as u64,
             bytes: pass.bytes,
         };
-        pass.complete()?;
+        pass.notes.as_mut().map_or(Ok(()), CopyNotes::complete)?;
         pass.files.publish()?;
         Ok(copied)
     }
@@ -159,8 +162,8 @@ struct CopyPass<'s> {
     bytes: u64,
     /// Bytes of records in the open file.
     in_file: u64,
-    /// Where the progress is stored, if the copy can be gone on with.
-    resume: Option<CopyResume>,
+    /// Where complete files are noted, if the copy can be gone on with.
+    notes: Option<CopyNotes>,
     progress: CopyProgress,
 }
 
@@ -192,7 +195,6 @@ impl CopyPass<'_> {
         match records {
             RawRecords::Bytes(mut raw) => {
                 let mut header = raw.header().to_vec();
-                let delimiter = dialect.delimiter;
                 let text = match format {
                     _ if !self.cuts => None,
                     FileFormat::Jsonl => Some(TextPlace::member(&text)),
@@ -200,11 +202,11 @@ impl CopyPass<'_> {
                     _ => Some(TextPlace::cell(&header, dialect, &text)?),
                 };
                 if let Some(columns) = self.columns.as_ref().filter(|_| !header.is_empty()) {
-                    header = marked_csv_header(&header, delimiter, columns)?;
+                    header = marked_csv_header(&header, dialect, columns)?;
                 }
                 let form = FileForm { format, compression, header, text, of: read.input.name() };
                 self.begin(read, &form)?;
-                self.records(read, &form, delimiter, &mut *raw)?;
+                self.records(read, &form, dialect, &mut *raw)?;
             }
             #[cfg(feature = "parquet")]
             RawRecords::Rows(rows) => {
@@ -220,7 +222,7 @@ impl CopyPass<'_> {
         &mut self,
         read: &ReadInput,
         form: &FileForm,
-        delimiter: u8,
+        dialect: Dialect,
         raw: &mut dyn RawReader,
     ) -> io::Result<()> {
         let mut marked = Vec::new();
@@ -245,7 +247,7 @@ impl CopyPass<'_> {
                         let of = (self.selection as &dyn RecordChoice, number);
                         match form.format {
                             FileFormat::Jsonl => push_json_mark(&mut marked, columns, of)?,
-                            _ => push_csv_mark(&mut marked, delimiter, columns, of)?,
+                            _ => push_csv_mark(&mut marked, dialect, columns, of),
                         }
                         &marked
                     }
@@ -319,19 +321,12 @@ impl CopyPass<'_> {
     fn close(&mut self, next: u64) -> io::Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
         open.file.finish()?;
-        let Some(resume) = &self.resume else { return Ok(()) };
-        self.files.sync_last()?;
+        let Some((notes, path)) = self.notes.as_mut().zip(self.files.last()) else { return Ok(()) };
         let (written, bytes, files) = (self.written, self.bytes, self.files.count);
-        self.progress = CopyProgress { next, written, bytes, files, ..self.progress.clone() };
-        resume.store(&self.progress)?;
+        self.progress = CopyProgress { next, written, bytes, files, ..self.progress };
+        notes.complete_file(path, self.progress)?;
         failpoint::reach("copied");
         Ok(())
-    }
-
-    /// Notes that all files are complete.
-    fn complete(&mut self) -> io::Result<()> {
-        self.progress.is_complete = true;
-        self.resume.as_ref().map_or(Ok(()), |resume| resume.store(&self.progress))
     }
 
     /// Copies the rows of a Parquet file.

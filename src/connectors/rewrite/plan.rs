@@ -1,7 +1,7 @@
 //! Checks before a run that its documents can be copied.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::target::{CommonFolder, CopySettings, CopyTarget, compression};
 #[cfg(feature = "parquet")]
@@ -52,7 +52,7 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
         if let Some(columns) = &columns {
             let taken = match &records {
                 RawRecords::Bytes(_) if header.is_empty() => None,
-                RawRecords::Bytes(_) => marked_csv_header(&header, dialect.delimiter, columns).err(),
+                RawRecords::Bytes(_) => marked_csv_header(&header, dialect, columns).err(),
                 #[cfg(feature = "parquet")]
                 RawRecords::Rows(rows) => {
                     columns.names().iter().find(|name| rows.has(name)).map(|name| taken(name))
@@ -117,6 +117,13 @@ fn folder(written: &Path, inputs: &[Input], problems: &mut Vec<String>) {
     if written.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         problems
             .push(format!("--output: the folder {written:?} is not empty: name another one, or empty it"));
+    }
+    // "x/" is what the link x leads to.
+    let itself: PathBuf = written.components().collect();
+    if itself.symlink_metadata().is_ok() && !itself.is_dir() {
+        let what = if itself.exists() { "a file and no folder" } else { "a link to what does not exist" };
+        problems.push(format!("--output: {itself:?} is {what}: name another one"));
+        return;
     }
     let parent = written.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let place = written.canonicalize().or_else(|_| parent.canonicalize());

@@ -73,7 +73,7 @@ impl CopyTarget {
     }
 
     /// The folder that appears as a whole, if there is one.
-    pub(super) fn folder(&self) -> Option<&Path> {
+    pub fn folder(&self) -> Option<&Path> {
         match self {
             Self::Folder(path) => Some(path),
             Self::Shards(path, _) => {
@@ -103,16 +103,24 @@ pub(super) fn compression(path: &Path) -> Compression {
 
 /// The files of inputs, below the folder that they have in common.
 #[derive(Clone, Debug)]
-pub(super) struct CommonFolder(PathBuf);
+pub(super) struct CommonFolder {
+    folder: PathBuf,
+    /// The inputs that are folders, as they are named and without links.
+    roots: Vec<(PathBuf, PathBuf)>,
+}
 
 impl CommonFolder {
     /// The lowest folder that has all inputs: of folders, they themselves.
     pub(super) fn among(inputs: &[Input]) -> io::Result<Self> {
         let mut common: Option<Vec<OsString>> = None;
+        let mut roots = Vec::new();
         for path in inputs.iter().filter_map(Input::path) {
             let folder = if path.is_dir() { path.to_owned() } else { parent(path) };
-            let parts = folder.canonicalize()?;
-            let parts = parts.components().map(|part| part.as_os_str().to_owned());
+            let place = folder.canonicalize()?;
+            if path.is_dir() {
+                roots.push((folder, place.clone()));
+            }
+            let parts = place.components().map(|part| part.as_os_str().to_owned());
             common = Some(match common {
                 None => parts.collect(),
                 Some(before) => {
@@ -120,13 +128,18 @@ impl CommonFolder {
                 }
             });
         }
-        Ok(Self(common.unwrap_or_default().into_iter().collect()))
+        Ok(Self { folder: common.unwrap_or_default().into_iter().collect(), roots })
     }
 
-    /// The path of a file below the folder.
+    /// The path of a file below the folder. Links below an input are not resolved.
     pub(super) fn below(&self, file: &Path) -> io::Result<PathBuf> {
-        let path = parent(file).canonicalize()?.join(file.file_name().unwrap_or_default());
-        let below = path.strip_prefix(&self.0).map_err(|_| io::ErrorKind::NotFound)?;
+        let mut of_roots =
+            self.roots.iter().filter_map(|(root, place)| Some(place.join(file.strip_prefix(root).ok()?)));
+        let path = match of_roots.next() {
+            Some(path) => path,
+            None => parent(file).canonicalize()?.join(file.file_name().unwrap_or_default()),
+        };
+        let below = path.strip_prefix(&self.folder).map_err(|_| io::ErrorKind::NotFound)?;
         let is_below = below.components().all(|part| matches!(part, Component::Normal(_)));
         if is_below { Ok(below.to_owned()) } else { Err(io::ErrorKind::InvalidFilename.into()) }
     }
@@ -187,5 +200,12 @@ mod tests {
         assert_eq!(below(&["en/a.jsonl"], "en/a.jsonl"), Path::new("a.jsonl"));
         assert_eq!(below(&["en", "de/x/a.jsonl"], "de/x/a.jsonl"), Path::new("de/x/a.jsonl"));
         assert_eq!(below(&["de/../de"], "de/x/a.jsonl"), Path::new("x/a.jsonl"));
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("../en", root.join("de/more")).unwrap();
+            assert_eq!(below(&["de"], "de/more/a.jsonl"), Path::new("more/a.jsonl"));
+            assert_eq!(below(&["de/more"], "de/more/a.jsonl"), Path::new("a.jsonl"));
+            assert_eq!(below(&["de/more", "de/x/a.jsonl"], "de/more/a.jsonl"), Path::new("en/a.jsonl"));
+        }
     }
 }

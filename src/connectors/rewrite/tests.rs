@@ -115,7 +115,7 @@ fn a_copy_goes_on_behind_its_last_complete_file() {
     let path = |name: &str| folder.path().join(name);
     let settings = CopySettings {
         of_units: false,
-        resume: Some(CopyResume { file: path("copied.json"), name: "all".to_owned() }),
+        resume: Some(CopyResume { file: path("copied.jsonl"), name: "all".to_owned() }),
         mark: None,
         target: CopyTarget::Shards(path("out/part.jsonl"), std::num::NonZeroU64::MIN),
     };
@@ -138,16 +138,32 @@ fn a_copy_goes_on_behind_its_last_complete_file() {
     assert!(copy(&[0, 2], 2).is_err());
     assert_eq!(fs::read_to_string(beside("part-00000.jsonl")).unwrap(), "{\"id\":\"a\"}\n");
     assert!(copy(&[0, 1, 2], 2).is_err());
+    let first = beside("part-00000.jsonl");
     fs::remove_dir_all(path(".out.all.part")).unwrap();
     assert!(copy(&[0, 1, 2], 2).is_err(), "what was removed is written again");
-    let first = beside("part-00000.jsonl");
     assert_eq!(fs::read_to_string(&first).unwrap(), "{\"id\":\"a\"}\n");
-    fs::write(&first, "complete\n").unwrap();
+    // What is not as it was noted is written again, what is is not, and all else is removed.
+    let written = |file: &Path| file.metadata().unwrap().modified().unwrap();
+    let before = written(&first);
+    fs::write(beside("part-00009.jsonl"), "of another copy\n").unwrap();
+    assert!(copy(&[0, 1, 2], 2).is_err());
+    assert!(written(&first) == before && !beside("part-00009.jsonl").exists());
+    for changed in ["", "{\"id\":\"b\"}\n"] {
+        fs::write(&first, changed).unwrap();
+        assert!(copy(&[0, 1, 2], 2).is_err());
+        assert_eq!(fs::read_to_string(&first).unwrap(), "{\"id\":\"a\"}\n");
+    }
+    // A note that a kill has torn does not count.
+    let notes = fs::read(path("copied.jsonl")).unwrap();
+    fs::write(path("copied.jsonl"), &notes[..notes.len() - 2]).unwrap();
+    fs::write(&first, "torn\n").unwrap();
     let copied = copy(&[0, 1, 2], 3).unwrap();
     assert_eq!((copied.records, copied.files, copied.left_out), (3, 3, 0));
     let read = |number: u32| fs::read_to_string(path(&format!("out/part-0000{number}.jsonl"))).unwrap();
-    assert_eq!([0, 1, 2].map(read), ["complete\n", "{\"id\":\"b\"} \r\n", "{\"id\":\"c\"}\n"]);
+    assert_eq!([0, 1, 2].map(read), ["{\"id\":\"a\"}\n", "{\"id\":\"b\"} \r\n", "{\"id\":\"c\"}\n"]);
     assert!(DocumentsCopy::is_published(&settings).unwrap() && !first.exists());
+    fs::write(path("out/part-00002.jsonl"), "").unwrap();
+    assert!(!DocumentsCopy::is_published(&settings).unwrap(), "a published file has been changed");
 }
 
 #[cfg(target_os = "linux")]

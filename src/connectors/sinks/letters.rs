@@ -60,12 +60,22 @@ impl LetterFile {
         Ok(Self { as_read: true, ..Self::open(path)? })
     }
 
-    /// Truncates the file to `length` bytes and continues there. A shorter file is continued at its end.
+    /// Truncates the file to `length` bytes and continues there. A shorter file of a run, whose letters may
+    /// have been taken away, is continued at its end.
     ///
     /// # Errors
-    /// Any error of the file.
+    /// Any error of the file; if that of a replay, which is part of its result, is shorter.
     pub fn resume_at(&mut self, length: u64) -> io::Result<()> {
         if self.file.metadata()?.is_file() {
+            if self.as_read && self.length < length {
+                let here = self.length;
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!(
+                        "the file holds {here} bytes, and the replay has written {length}: it has been cut"
+                    ),
+                ));
+            }
             self.length = length.min(self.length);
             self.file.set_len(self.length)?;
             self.file.seek(SeekFrom::Start(self.length))?;
@@ -167,6 +177,19 @@ mod tests {
         file.append(&[letter(5, None)]).unwrap();
         file.sync().unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{first}{third}"));
+    }
+
+    #[test]
+    fn letters_of_a_run_may_be_taken_away_and_those_of_a_replay_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("letters");
+        std::fs::write(&path, "one\n").unwrap();
+        let mut run = LetterFile::open(&path).unwrap();
+        run.resume_at(9).unwrap();
+        assert_eq!(run.sync().unwrap(), 4);
+        let cut = LetterFile::resume(&path).unwrap().resume_at(9).unwrap_err();
+        assert!(cut.to_string().contains("it has been cut"), "{cut}");
+        LetterFile::resume(&path).unwrap().resume_at(4).unwrap();
     }
 
     #[test]

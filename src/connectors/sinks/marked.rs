@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! deltas.jsonl          lines; the first `length` bytes are durable
-//! deltas.jsonl.mark     {"length":…,"mark":{…}} and a checksum; replaced as a whole
+//! deltas.jsonl.mark     {"length":…,"end":…,"mark":{…}} and a checksum; replaced as a whole
 //! ```
 //!
 //! A commit appends the lines and syncs them (`fsync`), then replaces the mark: it writes a new file beside
@@ -14,7 +14,8 @@
 //!
 //! A reader that wants whole commits reads up to `length`. A reader that follows the file may see lines of a
 //! commit in progress, which a restart removes. Other programs must not write to the file: the lock is
-//! advisory and does not prevent it.
+//! advisory and does not prevent it. A restart refuses a file that is shorter than its mark says, or whose
+//! last 4 KiB before that length are others (`end`); it does not notice a change before them.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::destination::Destination;
+use crate::digest::end_digest;
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
 use dupflow_core::hash;
@@ -46,6 +48,9 @@ pub struct MarkedFile {
 #[derive(Serialize, Deserialize)]
 struct MarkContents {
     length: u64,
+    /// The hash of the last durable bytes; `None` in a mark of a version that did not note it.
+    #[serde(default)]
+    end: Option<String>,
     /// `None` before the first commit.
     mark: Option<Mark>,
 }
@@ -59,8 +64,16 @@ impl MarkedFile {
     /// # Errors
     /// If the file cannot be opened for reading and writing; if another run has locked it.
     pub fn open(path: PathBuf) -> io::Result<Self> {
-        let file = open_alone(&path, "another run writes to it")?;
         let mark_path = with_suffix(&path, Self::COMPANION_SUFFIXES[0]);
+        Self::open_with(path, mark_path)
+    }
+
+    /// The same with the mark file at another place.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub fn open_with(path: PathBuf, mark_path: PathBuf) -> io::Result<Self> {
+        let file = open_alone(&path, "another run writes to it")?;
         Ok(Self { path, mark_path, file, length: 0, lines: Vec::new(), is_unmarked: false })
     }
 
@@ -83,8 +96,9 @@ impl MarkedFile {
     }
 
     /// Replaces the mark file.
-    fn write_mark(&self, length: u64, mark: Option<&Mark>) -> io::Result<()> {
-        let json = serde_json::to_string(&MarkContents { length, mark: mark.cloned() })?;
+    fn write_mark(&mut self, length: u64, mark: Option<&Mark>) -> io::Result<()> {
+        let end = Some(end_digest(&mut self.file, length)?);
+        let json = serde_json::to_string(&MarkContents { length, end, mark: mark.cloned() })?;
         replace(&self.mark_path, format!("{} {json}", checksum(json.as_bytes())).as_bytes())
     }
 }
@@ -157,9 +171,9 @@ impl Write for MarkedFile {
 impl Destination for MarkedFile {
     fn take_over(&mut self) -> io::Result<Standing> {
         let size = self.file.metadata()?.len();
-        let path = self.path.display();
+        let path = self.path.display().to_string();
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
-        let Some(MarkContents { length, mark }) = self.mark()? else {
+        let Some(MarkContents { length, end, mark }) = self.mark()? else {
             return match size {
                 0 => {
                     self.is_unmarked = true;
@@ -173,6 +187,11 @@ impl Destination for MarkedFile {
         if size < length {
             return Err(invalid(format!(
                 "{path} holds {size} bytes, and its mark tells of {length}: it has been cut"
+            )));
+        }
+        if end.is_some_and(|end| end_digest(&mut self.file, length).ok() != Some(end)) {
+            return Err(invalid(format!(
+                "{path} ends with other bytes than its mark tells of: it has been changed"
             )));
         }
         if size > length {
@@ -313,6 +332,8 @@ mod tests {
         file.write_all(b"one\n").unwrap();
         file.commit(&mark(1)).unwrap();
         drop(file);
+        std::fs::write(other.path().join("out"), "0ne\nand more\n").unwrap();
+        assert!(open(&other).take_over().unwrap_err().to_string().contains("it has been changed"));
         OpenOptions::new().write(true).open(other.path().join("out")).unwrap().set_len(2).unwrap();
         assert!(open(&other).take_over().unwrap_err().to_string().contains("it has been cut"));
         let beside = other.path().join("out.mark");

@@ -17,12 +17,12 @@ use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
 use super::PipelineArgs;
 use super::arguments;
 use super::arguments::documents::DocumentArgs;
-use super::arguments::inputs::{InputArgs, look_at_standard_input};
+use super::arguments::inputs::{InputArgs, STDIN_TWICE, look_at_standard_input};
 use super::arguments::memory::MemoryArgs;
 use super::arguments::problems::{self, Problems};
 use super::arguments::processes::{self, ProcessArgs};
 use super::arguments::reference::ReferenceArgs;
-use super::arguments::resume::{self, ResumeArgs};
+use super::arguments::resume::{self, ResumableReplay, ResumeArgs};
 use super::arguments::verbosity::Verbosity;
 use super::arguments::views;
 use super::arguments::written;
@@ -180,9 +180,15 @@ pub struct Args {
 /// All problems of the pipeline and the inputs; then the error of the run.
 pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
+    let are_understood = problems.is_empty();
     let mut plan = problems.take(args.pipeline.load());
     let inputs = args.inputs.resolve(&mut problems);
     let reference = args.reference.resolve(args.inputs.layout.layout(), &mut problems);
+    if reference.iter().any(Input::is_stdin)
+        && (args.inputs.lists_stdin() || inputs.iter().flatten().any(Input::is_stdin))
+    {
+        problems.note(STDIN_TWICE);
+    }
     let fields = args.inputs.layout.columns.fields(&mut problems);
     let mut deployment = args.deployment(fields, verbosity.format);
     // One that cannot be read is a problem of its own.
@@ -203,7 +209,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         &[&not_of_units[..], &others[1..]].concat(),
         &mut problems,
     );
-    let resumable = args.resume.open(&mut problems);
+    let mut resumable = args.resume.open(&mut problems);
     let mut is_published = false;
     if let Some(replay) = &resumable {
         replay.place(&mut deployment, &mut problems);
@@ -298,7 +304,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let of_views = views::files(&deployment.views, true);
     let written = [
         // A folder of records is checked with the inputs.
-        ("--output", deployment.output().filter(|path| !args.documents.is_folder(args.emit, path))),
+        ("--output", deployment.output().filter(|path| args.documents.is_file(args.emit, path))),
         ("standard output", redirected.as_deref().filter(|_| deployment.output().is_none())),
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),
@@ -308,8 +314,15 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let written: Vec<_> = written.into_iter().chain(of_views).collect();
     // Only process 0 writes.
     if args.processes.process.unwrap_or_default() == 0 && args.dry_run.is_none() {
-        let files = written.iter().filter(|(option, _)| *option != "standard output");
+        // A wrong --shard-size leaves the folder for a file, which seems not to be writable.
+        let is_known = |option| option != "--output" || are_understood;
+        let files = written.iter().filter(|(option, _)| *option != "standard output" && is_known(*option));
         written::probe(files.filter_map(|(option, path)| Some((*option, (*path)?))), &mut problems);
+    }
+    if let Some(replay) = &resumable {
+        let files = written.iter().filter_map(|(option, path)| Some((*option, (*path)?)));
+        let records = args.documents.folder(args.emit, &args.output);
+        replay.note_places(files, records.as_deref(), &mut problems);
     }
     // With provenance, a replay writes a file beside a table of comma-separated values.
     let has_companion = args.provenance && deployment.output_format == OutputFormat::Csv;
@@ -349,12 +362,18 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     } else {
         0
     };
-    if let Some(replay) = &resumable {
-        if is_published {
-            tracing::info!("an earlier process has written the result already");
-            replay.end(&deployment)?;
-            return Ok(ExitCode::SUCCESS);
+    if let Some(replay) = resumable.take_if(|_| is_published) {
+        tracing::info!("an earlier process has written the result already");
+        let lost = args.stats.as_ref().filter(|_| !replay.has_ended());
+        replay.end()?;
+        if let Some(path) = lost {
+            anyhow::bail!(
+                "the result is written, and its counts for {path:?} were lost with an earlier process"
+            );
         }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(replay) = &mut resumable {
         replay.begin(resume::settings(&plan, &deployment, &inputs), &deployment)?;
     }
 
@@ -391,7 +410,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
     verbosity.print(&super::summary::text(&summary, deployment.emit))?;
     problems::check_demands(&summary.unmet)?;
-    resumable.map_or(Ok(()), |replay| replay.end(&deployment))?;
+    resumable.map_or(Ok(()), ResumableReplay::end)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -441,7 +460,10 @@ impl Args {
             commit: EpochLimits::default(),
             dead_letter: self.dead_letter.clone().map(DeadLetterConfig::File),
             max_bad: self.max_bad,
-            sink: SinkConfig::Lines { path: Some(self.output.clone()).filter(|path| path != Path::new("-")) },
+            sink: SinkConfig::Lines {
+                path: Some(self.output.clone()).filter(|path| path != Path::new("-")),
+                mark: None,
+            },
             emit: self.emit,
             decisions: self.decisions.unwrap_or_default(),
             documents: self.documents.config(),

@@ -152,16 +152,8 @@ fn value<T: DeserializeOwned>(record: &[u8], at: usize) -> Option<(T, usize)> {
 
 fn cut_cell(record: &mut Vec<u8>, dialect: Dialect, at: usize, ranges: &[Range<u64>]) -> Option<()> {
     let (place, content) = cells(record, dialect).into_iter().nth(at)?;
-    let mut cell = vec![b'"'];
-    for byte in without(&content, ranges)? {
-        if byte == b'"' {
-            cell.push(b'"');
-        } else if dialect.escape == Some(byte) {
-            cell.push(byte);
-        }
-        cell.push(byte);
-    }
-    cell.push(b'"');
+    let mut cell = Vec::new();
+    dialect.push_quoted(&without(&content, ranges)?, &mut cell);
     record.splice(place, cell);
     Some(())
 }

@@ -10,10 +10,14 @@
 //! | `NAME_of` | the document that is kept for it, or null | text, or empty | optional string |
 //! | `NAME`, of parts | a list of `[from, to]`, bytes of the text | the list, as JSON | list of lists of int64 |
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
+use serde::de::IgnoredAny;
 use serde_json::Value as Json;
+
+use super::super::csv::Dialect;
 
 /// The mark of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,13 +96,14 @@ pub(crate) fn push_json_mark(
     if line.get(end) != Some(&b'}') {
         return Err(io::Error::other("a line is no JSON object any more"));
     }
-    // Only a line with such a name somewhere is parsed.
+    // Only a line that may have such a name is parsed: with the name somewhere, or with an escape that may be
+    // a part of it.
     let has_name = |column: &String| {
         let name = Json::from(&**column).to_string();
         line.windows(name.len()).any(|found| found == name.as_bytes())
     };
-    if columns.names().iter().any(has_name) {
-        let object: serde_json::Map<String, Json> = serde_json::from_slice(line)?;
+    if columns.names().iter().any(has_name) || line.windows(2).any(|found| found == b"\\u") {
+        let object: BTreeMap<String, IgnoredAny> = serde_json::from_slice(line)?;
         if let Some(column) = columns.names().iter().find(|column| object.contains_key(*column)) {
             return Err(taken(column));
         }
@@ -117,46 +122,47 @@ pub(crate) fn push_json_mark(
 ///
 /// # Errors
 /// If the table has one of the columns.
-pub(crate) fn marked_csv_header(header: &[u8], delimiter: u8, columns: &MarkColumns) -> io::Result<Vec<u8>> {
-    let mut names = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(header);
+pub(crate) fn marked_csv_header(
+    header: &[u8],
+    dialect: Dialect,
+    columns: &MarkColumns,
+) -> io::Result<Vec<u8>> {
+    let mut names = csv::ReaderBuilder::new();
+    let mut names = names.delimiter(dialect.delimiter).escape(dialect.escape).from_reader(header);
     let names = names.byte_headers().map_err(io::Error::other)?;
     let columns = columns.names();
     if let Some(column) = columns.iter().find(|column| names.iter().any(|name| name == column.as_bytes())) {
         return Err(taken(column));
     }
     let mut header = header.to_vec();
-    push_cells(&mut header, delimiter, columns)?;
+    push_cells(&mut header, dialect, columns);
     Ok(header)
 }
 
 /// Appends the mark of a record to its row of a table, before the line end.
-///
-/// # Errors
-/// None; cells are written to memory.
 pub(crate) fn push_csv_mark(
     row: &mut Vec<u8>,
-    delimiter: u8,
+    dialect: Dialect,
     columns: &MarkColumns,
     (choice, record): (&dyn RecordChoice, u64),
-) -> io::Result<()> {
+) {
     let cell = |value| match value {
         Json::Null => String::new(),
         Json::String(text) => text,
         other => other.to_string(),
     };
     let cells: Vec<_> = columns.values(choice, record).into_iter().map(cell).collect();
-    push_cells(row, delimiter, &cells)
+    push_cells(row, dialect, &cells);
 }
 
-fn push_cells(row: &mut Vec<u8>, delimiter: u8, cells: &[String]) -> io::Result<()> {
-    let mut more = csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
-    more.write_record(cells)?;
-    let mut more = more.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
-    more.pop();
-    more.insert(0, delimiter);
+fn push_cells(row: &mut Vec<u8>, dialect: Dialect, cells: &[String]) {
+    let mut more = Vec::new();
+    for cell in cells {
+        more.push(dialect.delimiter);
+        dialect.push_cell(cell.as_bytes(), &mut more);
+    }
     let end = row.len() - row.iter().rev().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
     row.splice(end..end, more);
-    Ok(())
 }
 
 /// The error of a record that already has a column of the mark.
@@ -204,6 +210,7 @@ mod tests {
             json("{\"id\":1}\n", false, 0).unwrap().ends_with("null,\"dup_kept\":true,\"dup_of\":null}\n")
         );
         assert!(json("{\"dup_of\":1}\n", false, 0).is_err() && json("[1]\n", false, 0).is_err());
+        assert!(json("{\"d\\u0075p_of\":1}\n", false, 0).is_err(), "a name may be written with escapes");
         assert_eq!(json(&line, true, 1).unwrap(), format!("{own},\"dup\":[[0,7],[12,30]]}}\r\n"));
         assert_eq!(json("{\"id\":\"dup\"}", true, 0).unwrap(), "{\"id\":\"dup\",\"dup\":[]}");
         assert!(json("{\"dup\":[]}\n", true, 0).is_err());
@@ -211,9 +218,10 @@ mod tests {
 
     #[test]
     fn a_row_gets_the_cells_of_a_mark() {
+        let comma = Dialect::from(b',');
         let row = |row: &str, are_of_parts, record| {
             let mut row = row.as_bytes().to_vec();
-            push_csv_mark(&mut row, b',', &MarkColumns::new("m", are_of_parts), (&Two, record)).unwrap();
+            push_csv_mark(&mut row, comma, &MarkColumns::new("m", are_of_parts), (&Two, record));
             String::from_utf8(row).unwrap()
         };
         assert_eq!(row("x,\"y\nz\"\r\n", false, 1), "x,\"y\nz\",\"a,\"\"b\",false,c\r\n");
@@ -221,10 +229,20 @@ mod tests {
         assert_eq!(row("x\r\n", true, 1), "x,\"[[0,7],[12,30]]\"\r\n");
         assert_eq!(row("x\n", true, 0), "x,[]\n");
         let header = |header: &str, are_of_parts| {
-            marked_csv_header(header.as_bytes(), b'\t', &MarkColumns::new("m", are_of_parts))
+            marked_csv_header(header.as_bytes(), Dialect::from(b'\t'), &MarkColumns::new("m", are_of_parts))
         };
         assert_eq!(header("id\ttext\n", false).unwrap(), b"id\ttext\tm_cluster\tm_kept\tm_of\n");
         assert_eq!(header("id\tm_of\n", true).unwrap(), b"id\tm_of\tm\n");
         assert!(header("id\tm_kept\n", false).is_err() && header("id\tm\n", true).is_err());
+        // What ends with the escape would otherwise escape the quote behind it.
+        let escaped = Dialect { escape: Some(b'\\'), ..comma };
+        let cells = ["a,\\", "\"b\\"].map(str::to_owned);
+        let written = |dialect| {
+            let mut row = b"x\n".to_vec();
+            push_cells(&mut row, dialect, &cells);
+            String::from_utf8(row).unwrap()
+        };
+        assert_eq!(written(escaped), "x,\"a,\\\\\",\"\"\"b\\\\\"\n");
+        assert_eq!(written(comma), "x,\"a,\\\",\"\"\"b\\\"\n");
     }
 }

@@ -384,7 +384,10 @@ impl InputReading<'_> {
                         None => self.bad_file(path.to_string_lossy().into(), BadRecord::BadId, None)?,
                     }
                 }
-                Ok(_) => {}
+                Ok((_, entry)) if entry.file_type().is_dir() => {}
+                // A socket, a pipe or a device.
+                Ok(_) => self.skip("special"),
+                Err(error) if error.loop_ancestor().is_some() => self.skip("circular"),
                 Err(error) => {
                     let path = error.path().unwrap_or(root).to_string_lossy().into();
                     let cause = error.io_error().map(ToString::to_string);
@@ -402,6 +405,13 @@ impl InputReading<'_> {
             );
         }
         Ok(())
+    }
+
+    /// Counts an entry of a folder that is no document.
+    fn skip(&self, why: &'static str) {
+        if self.cutter.reports() {
+            self.bad.skip(why);
+        }
     }
 
     fn bad_file(&mut self, input: Arc<str>, reason: BadRecord, cause: Option<String>) -> Result<(), ReadEnd> {

@@ -233,8 +233,7 @@ impl FileTexts {
         };
         let gone = |what: &str| NoText::Gone(format!("\"{}\" {what}", path.display()));
         let unread = |error: io::Error| gone(&format!("cannot be read: {error}"));
-        // Links are not followed, as when the folder was read.
-        if !path.symlink_metadata().map_err(unread)?.is_file() {
+        if !path.metadata().map_err(unread)?.is_file() {
             return Err(gone("is no file any more"));
         }
         self.of_document(&path)

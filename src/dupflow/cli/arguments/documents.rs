@@ -1,7 +1,7 @@
 //! Options for records of documents.
 
 use std::num::NonZeroU64;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
 use crate::config::{DocumentsConfig, EmitKind, MemoryBudget};
@@ -31,10 +31,16 @@ impl DocumentArgs {
         DocumentsConfig { mark: self.mark.clone(), shard_bytes: self.shard_size, resume: None }
     }
 
-    /// Whether the output is a folder of records.
-    pub(in crate::cli) fn is_folder(&self, emit: EmitKind, output: &Path) -> bool {
+    /// Whether the output is one file or a stream.
+    pub(in crate::cli) fn is_file(&self, emit: EmitKind, output: &Path) -> bool {
         let target = emit.copied().map(|_| CopyTarget::new(Some(output), self.shard_size));
-        target.is_some_and(|target| !matches!(target, Ok(CopyTarget::File(_) | CopyTarget::Stream(_))))
+        target.is_none_or(|target| matches!(target, Ok(CopyTarget::File(_) | CopyTarget::Stream(_))))
+    }
+
+    /// The folder of records that is written, if the output is one.
+    pub(in crate::cli) fn folder(&self, emit: EmitKind, output: &Path) -> Option<PathBuf> {
+        emit.copied()?;
+        CopyTarget::new(Some(output), self.shard_size).ok()?.folder().map(ToOwned::to_owned)
     }
 
     /// Reports options that exclude each other or have no effect, and inputs whose records cannot be copied.
@@ -85,5 +91,7 @@ fn mark(typed: &str) -> Result<String, String> {
 /// The size of a file.
 fn shard_size(typed: &str) -> Result<NonZeroU64, String> {
     let size = MemoryBudget::size(typed).and_then(NonZeroU64::new);
-    size.ok_or_else(|| "expected a size, as in \"512MiB\" or \"2GB\"".to_owned())
+    size.ok_or_else(|| {
+        "expected a number with kB, MB, GB, TB, KiB, MiB, GiB or TiB, as in \"512MiB\"".to_owned()
+    })
 }

@@ -112,13 +112,24 @@ impl InputArgs {
         named
     }
 
+    /// Whether standard input is a list of inputs.
+    pub(in crate::cli) fn lists_stdin(&self) -> bool {
+        self.files_from.as_deref() == Some(Path::new("-"))
+    }
+
     /// The resolved inputs: patterns expanded, files found.
     pub(in crate::cli) fn resolve(&self, problems: &mut Problems) -> Option<Vec<Input>> {
         let named = self.named(problems);
         self.layout.columns.check(problems);
+        if self.lists_stdin() && named.iter().any(|path| path == Path::new("-")) {
+            problems.note(STDIN_TWICE);
+        }
         problems.take(Input::resolve(&named, self.layout.layout()))
     }
 }
+
+/// The problem of a standard input that two options read.
+pub(in crate::cli) const STDIN_TWICE: &str = "standard input \"-\" is named more than once";
 
 /// Reports a standard input in an unsupported format. Waits for its first bytes without consuming them.
 pub(in crate::cli) fn look_at_standard_input(layout: &InputLayout, problems: &mut Problems) {
@@ -141,6 +152,13 @@ impl ColumnArgs {
     pub(in crate::cli) fn check(&self, problems: &mut Problems) {
         if self.ids == Some(IdRule::File) && self.id_field.is_some() {
             problems.note("--id-field: has no effect with --ids file, which names records by their files");
+        }
+        let InputLayout { id, text, ts, .. } = self.layout();
+        let is_id = text == id && self.ids != Some(IdRule::File);
+        if is_id || text == ts {
+            let what = if is_id { "the id (--id-field)" } else { "the time (--ts-field)" };
+            problems
+                .note(format_args!("--text-field: the field {text:?} is {what} of the documents already"));
         }
         if self.ids == Some(IdRule::File) && self.canonical_url {
             problems

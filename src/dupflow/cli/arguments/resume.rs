@@ -2,11 +2,13 @@
 //!
 //! A folder holds what a later process needs: a *note* with everything that decides the result, the state of
 //! the documents, and how far the copy of records is. The same command continues it; another one is
-//! refused, and so is one of changed inputs. When the replay has ended the folder is removed.
+//! refused, and so is one of changed inputs. One process at a time uses the folder: a lock is held until the
+//! process ends, however it does. When the replay has ended, that is noted, and then the folder is removed.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,12 +16,13 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use super::problems::Problems;
-use crate::config::{Deployment, OutputFormat, Plan, StateConfig};
+use super::written;
+use crate::config::{Deployment, OutputFormat, Plan, SinkConfig, StateConfig};
 use crate::pipeline::Provenance;
+use dupflow_connectors::failpoint;
 use dupflow_connectors::inputs::{Input, files_of, stamp};
 use dupflow_connectors::intake::{EpochRule, interval};
 use dupflow_connectors::rewrite::{CopyResume, CopySettings, CopyTarget, DocumentsCopy};
-use dupflow_connectors::sinks::MarkedFile;
 
 /// Whether and where the replay notes how far it is.
 #[derive(Clone, Debug, clap::Args)]
@@ -37,12 +40,16 @@ pub struct ResumeArgs {
 /// A replay that can be continued.
 #[derive(Debug)]
 pub(in crate::cli) struct ResumableReplay {
+    /// The folder as it is named, and without links.
+    named: PathBuf,
     folder: PathBuf,
     every: Duration,
     /// A name that all processes of the replay share.
     name: String,
     /// What an earlier process has noted.
     found: Option<ReplayNote>,
+    /// The lock on the folder, if it has a note.
+    lock: Option<File>,
 }
 
 /// What is noted of a replay when it begins.
@@ -51,6 +58,9 @@ struct ReplayNote {
     name: String,
     /// Everything that decides the result, by name.
     settings: BTreeMap<String, String>,
+    /// Whether the result is written, and only the folder is left.
+    #[serde(default)]
+    has_ended: bool,
 }
 
 fn every(typed: &str) -> Result<Duration, String> {
@@ -60,28 +70,41 @@ fn every(typed: &str) -> Result<Duration, String> {
 impl ResumeArgs {
     /// The replay in the folder, begun or not; `None` without a folder.
     pub(in crate::cli) fn open(&self, problems: &mut Problems) -> Option<ResumableReplay> {
-        let folder = self.resume.clone()?;
+        let typed = self.resume.as_deref()?;
+        let unread = |error| format!("--resume: the folder {typed:?} cannot be read: {error}");
+        let folder = written::resolved(typed).map_err(unread).map_err(|what| problems.note(what)).ok()?;
+        let mut lock = None;
+        if folder.join(NOTE).exists() {
+            match locked(&folder) {
+                Ok(file) => lock = Some(file),
+                Err(error) => problems.note(format_args!("--resume: {typed:?}: {error}")),
+            }
+        }
         let found = match fs::read(folder.join(NOTE)) {
             Ok(json) => problems.take(
                 serde_json::from_slice(&json)
-                    .with_context(|| format!("--resume: {folder:?} has no whole note")),
+                    .with_context(|| format!("--resume: {typed:?} has no whole note")),
             )?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+                // A process that was killed when it began leaves a lock and a note in progress.
+                let is_other = |entry: io::Result<fs::DirEntry>| {
+                    entry.is_ok_and(|one| [LOCK, NEW].iter().all(|own| one.file_name() != *own))
+                };
+                if folder.read_dir().is_ok_and(|mut entries| entries.any(is_other)) {
                     problems.note(format_args!(
-                        "--resume: the folder {folder:?} has files and no replay: name another one"
+                        "--resume: the folder {typed:?} has files and no replay: name another one"
                     ));
                 }
                 None
             }
             Err(error) => {
-                problems.note(format_args!("--resume: the folder {folder:?} cannot be read: {error}"));
+                problems.note(unread(error));
                 None
             }
         };
         let new = || format!("{:016x}", rand::random::<u64>());
         let name = found.as_ref().map_or_else(new, |note: &ReplayNote| note.name.clone());
-        Some(ResumableReplay { folder, every: self.resume_every, name, found })
+        Some(ResumableReplay { named: typed.to_owned(), folder, every: self.resume_every, name, found, lock })
     }
 }
 
@@ -94,16 +117,68 @@ const NAMED_FILES: usize = 1_000;
 /// The file of the note.
 const NOTE: &str = "replay.json";
 
+/// The file that is locked.
+const LOCK: &str = "lock";
+
+/// The state of the documents.
+const STATE: &str = "state";
+
+/// The complete files of a copy.
+const COPIED: &str = "copied.jsonl";
+
+/// How much of the output is durable.
+const MARK: &str = "output.mark";
+
+/// The note while it is written.
+const NEW: &str = "replay.json.new";
+
+/// Locks the folder, until the file is dropped.
+fn locked(folder: &Path) -> io::Result<File> {
+    let file = File::options().write(true).create(true).truncate(false).open(folder.join(LOCK))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(io::Error::other("another process is at this replay")),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
 impl ResumableReplay {
     /// Adds the places in the folder to a deployment.
     pub(in crate::cli) fn place(&self, deployment: &mut Deployment, problems: &mut Problems) {
-        let Some(location) = self.folder.join("state").to_str().map(ToOwned::to_owned) else {
-            problems.note(format_args!("--resume: {:?} is no text", self.folder));
+        let Some(location) = self.folder.join(STATE).to_str().map(ToOwned::to_owned) else {
+            problems.note(format_args!("--resume: {:?} is no text", self.named));
             return;
         };
         deployment.state = Some(StateConfig { location, commit_every: self.every, history: None });
-        let file = self.folder.join("copied.json");
+        let file = self.folder.join(COPIED);
         deployment.documents.resume = Some(CopyResume { file, name: self.name.clone() });
+        if let SinkConfig::Lines { mark, .. } = &mut deployment.sink {
+            *mark = Some(self.folder.join(MARK));
+        }
+    }
+
+    /// Reports files that would be written into the folder, which is removed at the end, and a folder of
+    /// records that would hold it.
+    pub(in crate::cli) fn note_places<'a>(
+        &self,
+        written: impl IntoIterator<Item = (&'a str, &'a Path)>,
+        records: Option<&'a Path>,
+        problems: &mut Problems,
+    ) {
+        let Self { named, folder, .. } = self;
+        for (option, path) in written.into_iter().chain(records.map(|path| ("--output", path))) {
+            if written::resolved(path).is_ok_and(|place| place.starts_with(folder)) {
+                problems.note(format_args!(
+                    "{option}: {path:?} is in the folder {named:?} of --resume, which is removed at the end"
+                ));
+            }
+        }
+        let holds = |place: PathBuf| folder.starts_with(place);
+        if let Some(path) = records.filter(|path| written::resolved(path).is_ok_and(holds)) {
+            problems.note(format_args!(
+                "--resume: {named:?} is in the folder {path:?}, which appears at the end as a whole"
+            ));
+        }
     }
 
     /// Reports what cannot be continued: `others` are options, each with whether it is set.
@@ -138,13 +213,11 @@ impl ResumableReplay {
                 input.name()
             ));
         }
-        let place = self.folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let place = place.unwrap_or(Path::new(".")).canonicalize().unwrap_or_default();
         for input in inputs.iter().filter(|input| input.is_folder()).filter_map(Input::path) {
-            if input.canonicalize().is_ok_and(|input| place.starts_with(input)) {
+            if input.canonicalize().is_ok_and(|input| self.folder.starts_with(input)) {
                 problems.note(format_args!(
                     "--resume: {:?} is in the folder {input:?}, whose files are the documents",
-                    self.folder
+                    self.named
                 ));
             }
         }
@@ -157,7 +230,7 @@ impl ResumableReplay {
         problems: &mut Problems,
     ) {
         let Some(ReplayNote { settings: found, .. }) = &self.found else { return };
-        let folder = &self.folder;
+        let folder = &self.named;
         let differs = |name: &String| found.get(name) != settings.get(name);
         let is_other_pipeline = differs(&PIPELINE.to_owned());
         // Of another pipeline the keys say nothing more.
@@ -183,6 +256,16 @@ impl ResumableReplay {
 
     /// Whether an earlier process has published the result, and only its folder is left.
     pub(in crate::cli) fn is_published(&self, deployment: &Deployment, problems: &mut Problems) -> bool {
+        if self.has_ended() {
+            if let Some(path) = deployment.output().filter(|path| !path.exists()) {
+                problems.note(format_args!(
+                    "--resume: the replay in {:?} has ended, and its output {path:?} is not there any more: \
+                     remove the folder to begin anew",
+                    self.named
+                ));
+            }
+            return true;
+        }
         let documents = &deployment.documents;
         let target = deployment
             .emit
@@ -196,53 +279,79 @@ impl ResumableReplay {
             target,
         };
         let published = DocumentsCopy::is_published(&settings);
-        problems.take(published.with_context(|| format!("--resume: {:?}", self.folder))).unwrap_or_default()
+        problems.take(published.with_context(|| format!("--resume: {:?}", self.named))).unwrap_or_default()
+    }
+
+    /// Whether an earlier process has written everything, the counts too.
+    pub(in crate::cli) fn has_ended(&self) -> bool {
+        self.found.as_ref().is_some_and(|note| note.has_ended)
     }
 
     /// Begins the replay, or continues it. A new one empties an output that is written epoch by epoch.
     ///
     /// # Errors
-    /// If the folder or the output cannot be written.
+    /// If the folder or the output cannot be written, or another process has begun meanwhile.
     pub(in crate::cli) fn begin(
-        &self,
+        &mut self,
         settings: BTreeMap<String, String>,
         deployment: &Deployment,
     ) -> anyhow::Result<()> {
         if self.found.is_some() {
-            tracing::info!(folder = ?self.folder, "continues an earlier replay");
+            tracing::info!(folder = ?self.named, "continues an earlier replay");
             return Ok(());
         }
+        let failed = || format!("--resume: the folder {:?}", self.named);
+        fs::create_dir_all(&self.folder).with_context(failed)?;
+        self.lock = Some(locked(&self.folder).with_context(failed)?);
+        anyhow::ensure!(!self.folder.join(NOTE).exists(), "{}: another process has begun a replay", failed());
         if let Some(path) =
             deployment.output().filter(|path| deployment.emit.is_of_changes() && !path.is_dir())
         {
             File::create(path).with_context(|| format!("the output {path:?}"))?;
-            remove_mark(path)?;
         }
-        let note = ReplayNote { name: self.name.clone(), settings };
-        let write = || {
-            fs::create_dir_all(&self.folder)?;
-            // Whole or not there.
-            let new = self.folder.with_extension("new");
-            fs::write(&new, serde_json::to_vec_pretty(&note)?)?;
-            File::open(&new)?.sync_all()?;
-            fs::rename(&new, self.folder.join(NOTE))
-        };
-        write().with_context(|| format!("--resume: the folder {:?}", self.folder))
+        let note = ReplayNote { name: self.name.clone(), settings, has_ended: false };
+        self.write(&note).with_context(failed)?;
+        self.found = Some(note);
+        Ok(())
     }
 
-    /// Removes the folder of a replay that has ended.
+    /// Replaces the note.
+    fn write(&self, note: &ReplayNote) -> io::Result<()> {
+        let new = self.folder.join(NEW);
+        fs::write(&new, serde_json::to_vec_pretty(note)?)?;
+        File::open(&new)?.sync_all()?;
+        fs::rename(&new, self.folder.join(NOTE))
+    }
+
+    /// Removes the folder of a replay that has ended. If it is killed meanwhile, the note says so.
     ///
     /// # Errors
     /// If it cannot be removed.
-    pub(in crate::cli) fn end(&self, deployment: &Deployment) -> anyhow::Result<()> {
-        // Under another name first: a folder without its note is refused, as is an output without its mark.
-        let ended = self.folder.with_extension(format!("{}.ended", self.name));
-        let failed = || format!("--resume: the folder {:?} cannot be removed", self.folder);
-        fs::rename(&self.folder, &ended).with_context(failed)?;
-        if let Some(path) = deployment.output().filter(|_| deployment.emit.is_of_changes()) {
-            remove_mark(path)?;
-        }
-        fs::remove_dir_all(&ended).with_context(failed)
+    pub(in crate::cli) fn end(mut self) -> anyhow::Result<()> {
+        let note = self.found.take().map(|note| ReplayNote { has_ended: true, ..note });
+        let remove = || {
+            note.map_or(Ok(()), |ended| self.write(&ended))?;
+            failpoint::reach("replay-ended");
+            let replaced = [COPIED, MARK].map(|name| format!("{name}.new"));
+            let files = replaced.iter().map(String::as_str).chain([COPIED, MARK, NEW, NOTE, LOCK]);
+            let files = files.map(|name| fs::remove_file(self.folder.join(name)));
+            for removed in iter::once_with(|| fs::remove_dir_all(self.folder.join(STATE))).chain(files) {
+                removed.or_else(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(error),
+                })?;
+            }
+            match fs::remove_dir(&self.folder) {
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                    tracing::warn!(folder = ?self.named, "it holds other files, and stays");
+                    Ok(())
+                }
+                removed => removed,
+            }
+        };
+        remove().with_context(|| format!("--resume: the folder {:?} cannot be removed", self.named))?;
+        drop(self.lock);
+        Ok(())
     }
 }
 
@@ -283,18 +392,4 @@ pub(in crate::cli) fn settings(
         }
     }
     settings
-}
-
-fn remove_mark(output: &Path) -> anyhow::Result<()> {
-    for suffix in MarkedFile::COMPANION_SUFFIXES {
-        let mut path = output.as_os_str().to_owned();
-        path.push(suffix);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("the mark {:?}", PathBuf::from(path)));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }

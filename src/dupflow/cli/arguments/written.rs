@@ -1,5 +1,6 @@
 //! Checks that the files a command writes do not overwrite what it reads, and can be written.
 
+use std::cell::LazyCell;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -7,7 +8,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
-use dupflow_connectors::inputs::Input;
+use dupflow_connectors::inputs::{Input, file_number, file_numbers};
 
 /// A file that is written: the option or key that names it, its path, and the suffixes of files written
 /// beside it.
@@ -26,6 +27,8 @@ pub(in crate::cli) fn check(
     problems: &mut Problems,
 ) {
     let mut known: Vec<(&str, PathBuf)> = Vec::new();
+    // Numbers of the files of the inputs, looked up if a written file exists.
+    let numbers = LazyCell::new(|| file_numbers(inputs));
     for (option, path, beside) in written {
         if *path == Path::new("-") {
             problems.note(format_args!("{option}: standard output is not possible here: name a file"));
@@ -37,24 +40,25 @@ pub(in crate::cli) fn check(
         for suffix in iter::once("").chain(beside.iter().copied()) {
             let path = with_suffix(path, suffix);
             let Ok(file) = resolved(&path) else { continue };
-            for input in inputs.iter().filter_map(Input::path) {
-                match input.canonicalize() {
-                    Ok(place) if place == file => {
-                        problems.note(format_args!("{option}: {path:?} is an input and would be lost"));
-                    }
-                    Ok(place) if suffix.is_empty() && place.is_dir() && file.starts_with(&place) => {
-                        problems.note(format_args!(
-                            "{option}: {path:?} is in the folder {input:?}, whose files are the documents; \
-                            write it elsewhere"
-                        ));
-                    }
-                    _ => {}
-                }
+            let places = || inputs.iter().filter_map(Input::path);
+            let is_input = |input: &Path| input.canonicalize().is_ok_and(|place| place == file);
+            let holds = |input: &&Path| {
+                input.is_dir() && input.canonicalize().is_ok_and(|place| file.starts_with(place))
+            };
+            if let Some(input) = places().find(holds).filter(|_| suffix.is_empty()) {
+                problems.note(format_args!(
+                    "{option}: {path:?} is in the folder {input:?}, whose files are the documents; write it \
+                     elsewhere"
+                ));
+            } else if file_number(&file).is_some_and(|number| numbers.contains(&number))
+                || places().any(is_input)
+            {
+                problems.note(format_args!("{option}: {path:?} is an input and would be lost"));
             }
             for (what, _) in read.iter().filter(|(_, place)| are_same(place, &file)) {
                 problems.note(format_args!("{option}: {path:?} is {what}, which is read, and would be lost"));
             }
-            for (other, _) in known.iter().filter(|(_, place)| *place == file) {
+            for (other, _) in known.iter().filter(|(_, place)| are_same(place, &file)) {
                 problems.note(format_args!("{option}: {path:?} is written to by {other}"));
             }
             known.push((option, file));
@@ -90,14 +94,16 @@ fn probed(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether `path` leads to `file`, which has no links or dots.
-pub(in crate::cli) fn are_same(path: &Path, file: &Path) -> bool {
-    resolved(path).is_ok_and(|place| place == file)
+/// Whether two paths lead to one file, by links of either kind or dots.
+pub(in crate::cli) fn are_same(path: &Path, other: &Path) -> bool {
+    let place = resolved(path).ok();
+    place.is_some() && place == resolved(other).ok()
+        || file_number(path).is_some_and(|number| file_number(other) == Some(number))
 }
 
 /// The files of a SQLite database that is read, unless tables are written into it.
 pub(in crate::cli) fn database<'a>(path: &Path, tables: Option<&Path>) -> Vec<ReadFile<'a>> {
-    if tables.is_some_and(|tables| resolved(tables).is_ok_and(|tables| are_same(path, &tables))) {
+    if tables.is_some_and(|tables| are_same(path, tables)) {
         return Vec::new();
     }
     let beside = dupflow_connectors::tables::database::Address::COMPANION_SUFFIXES;
@@ -119,10 +125,25 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// The path without links and dots; for a missing file, by its folder.
-fn resolved(path: &Path) -> io::Result<PathBuf> {
-    path.canonicalize().or_else(|_| {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Ok(folder.canonicalize()?.join(path.file_name().unwrap_or_default()))
-    })
+/// The path without links and dots; of what is missing, the one at which it would be created.
+pub(in crate::cli) fn resolved(path: &Path) -> io::Result<PathBuf> {
+    followed(path, MOST_LINKS)
+}
+
+/// Most links to what is missing that are followed: as many as Linux follows.
+const MOST_LINKS: u32 = 40;
+
+fn followed(path: &Path, links: u32) -> io::Result<PathBuf> {
+    // Without a slash at its end, with which a link is what it leads to.
+    let path: PathBuf = path.components().collect();
+    let error = match path.canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && links > 0 => error,
+        canonical => return canonical,
+    };
+    let Some(name) = path.file_name() else { return Err(error) };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match path.read_link() {
+        Ok(target) => followed(&folder.join(target), links - 1),
+        Err(_) => Ok(followed(folder, links)?.join(name)),
+    }
 }

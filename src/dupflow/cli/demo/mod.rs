@@ -147,7 +147,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
         commit: EpochLimits::default(),
         dead_letter: None,
         max_bad: None,
-        sink: SinkConfig::Lines { path: None },
+        sink: SinkConfig::Lines { path: None, mark: None },
         emit: EmitKind::Deltas,
         decisions: DecisionMode::default(),
         output_format: OutputFormat::Jsonl,

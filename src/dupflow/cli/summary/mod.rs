@@ -10,7 +10,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use crate::config::EmitKind;
 use crate::pipeline::{
     DecisionCounts, FieldCounts, HookCounts, ReferenceCounts, RejectedSummary, ResumedAt, SpillSummary,
-    Summary, UnitExample, WatchCounts,
+    Summary, WatchCounts,
 };
 use crate::plural::count;
 

@@ -315,7 +315,7 @@ impl Deployment {
     /// The output file; `None` if the output is no file.
     pub fn output(&self) -> Option<&Path> {
         match &self.sink {
-            SinkConfig::Lines { path } => path.as_deref(),
+            SinkConfig::Lines { path, .. } => path.as_deref(),
             SinkConfig::Tables(TablesConfig { address: Address::Sqlite(path), .. }) => Some(path),
             SinkConfig::Tables(_) | SinkConfig::Kafka { .. } => None,
         }
@@ -324,7 +324,9 @@ impl Deployment {
     /// Suffixes of the files that the sink writes beside the output file.
     pub fn beside_output(&self) -> &'static [&'static str] {
         match &self.sink {
-            SinkConfig::Lines { .. } if self.emit.is_of_changes() => &MarkedFile::COMPANION_SUFFIXES,
+            SinkConfig::Lines { mark: None, .. } if self.emit.is_of_changes() => {
+                &MarkedFile::COMPANION_SUFFIXES
+            }
             SinkConfig::Tables(_) => &Address::COMPANION_SUFFIXES,
             SinkConfig::Lines { .. } | SinkConfig::Kafka { .. } => &[],
         }
@@ -351,7 +353,7 @@ impl Deployment {
 
     /// Replaces the output by standard output, and drops state, monitor, watches and dead letters.
     pub fn prints_only(&mut self) {
-        self.sink = SinkConfig::Lines { path: None };
+        self.sink = SinkConfig::Lines { path: None, mark: None };
         self.output_format = OutputFormat::Jsonl;
         self.state = None;
         self.dead_letter = None;

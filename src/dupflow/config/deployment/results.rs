@@ -227,7 +227,7 @@ pub(super) fn output_format(
     let formats =
         [OutputFormat::Jsonl, OutputFormat::Csv, OutputFormat::Parquet].map(|format| (format.name(), format));
     let set = settings.choose("sink.format", &formats, &[]);
-    let SinkConfig::Lines { path } = sink else { return OutputFormat::Jsonl };
+    let SinkConfig::Lines { path, .. } = sink else { return OutputFormat::Jsonl };
     let format = set.unwrap_or_else(|| OutputFormat::of_name(path.as_deref()));
     let key = if set.is_some() { "sink.format" } else { "sink.path" };
     // A decision holds a list, which has no columns.

@@ -20,6 +20,8 @@ pub enum SinkConfig {
     Lines {
         /// The file; `None` = standard output.
         path: Option<PathBuf>,
+        /// The file of its mark; `None` = beside it.
+        mark: Option<PathBuf>,
     },
     /// A Kafka topic.
     Kafka {
@@ -64,7 +66,7 @@ pub(super) fn sink(settings: &mut FileSettings) -> SinkConfig {
             }
         }
         let path = settings.read("sink.path", path).filter(|path| !path.as_os_str().is_empty());
-        return SinkConfig::Lines { path: path.filter(|path| path != Path::new("-")) };
+        return SinkConfig::Lines { path: path.filter(|path| path != Path::new("-")), mark: None };
     }
     for keys in [LINES_KEYS, &key_names(&tables::SINK_KEYS)] {
         without_effect(settings, "sink.kind", "kafka", keys);

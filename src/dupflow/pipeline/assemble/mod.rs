@@ -103,6 +103,9 @@ impl RunJob {
         let by_clock =
             matches!(&deployment.source, SourceConfig::Files { epoch, .. } if epoch.interval().is_some());
         let share = Share { index, count, reads_all: matches!(mode, Mode::Replay) && !by_clock };
+        // That items are found is checked by their counts.
+        let of_reference = inputs.iter().take(deployment.against).filter(|_| !plan.finds_items());
+        let reference = of_reference.map(Input::name).collect();
         let places = Arc::<RecordIndex>::default();
         let (sink, publication) = if writes {
             let (run, provenance) = (&*continuity.run, provenance.as_ref());
@@ -128,6 +131,7 @@ impl RunJob {
                 last_of_id: deployment.layout().ids != IdRule::Once,
                 bad_items: 0,
                 before: 0,
+                reference,
             },
             publication,
             source: source::source(plan, deployment, &stages.fields, (inputs, places), share),

@@ -96,7 +96,7 @@ impl SinkParts<'_> {
     /// The sink of the deployment, of all pairs.
     fn plain_sink(self) -> Result<Assembled, AssembleError> {
         match &self.deployment.sink {
-            SinkConfig::Lines { path } => self.file_sink(path.as_deref()),
+            SinkConfig::Lines { path, mark } => self.file_sink(path.as_deref(), mark.as_deref()),
             SinkConfig::Tables(tables) => Ok((self.table_sink(tables), None)),
             #[cfg(feature = "kafka")]
             SinkConfig::Kafka { .. } => Ok((self.topic_sink(), None)),
@@ -187,7 +187,7 @@ impl SinkParts<'_> {
     }
 
     /// A file, or standard output. An output that is written at the end, or by a replay, has no mark.
-    fn file_sink(self, path: Option<&Path>) -> Result<Assembled, AssembleError> {
+    fn file_sink(self, path: Option<&Path>, mark: Option<&Path>) -> Result<Assembled, AssembleError> {
         if let EmitKind::Rejected(most) = self.deployment.emit {
             return self.rejected(path, most);
         }
@@ -204,7 +204,11 @@ impl SinkParts<'_> {
         let mut destination = || -> Result<Box<dyn Destination + Send>, AssembleError> {
             match path.filter(|path| emit.is_of_changes() && is_file(path)) {
                 Some(path) if self.mode.continues(self.deployment) => {
-                    Ok(Box::new(MarkedFile::open(path.to_owned()).map_err(|source| output(path, source))?))
+                    let file = match mark {
+                        Some(mark) => MarkedFile::open_with(path.to_owned(), mark.to_owned()),
+                        None => MarkedFile::open(path.to_owned()),
+                    };
+                    Ok(Box::new(file.map_err(|source| output(path, source))?))
                 }
                 _ => Ok(Box::new(stream()?)),
             }
@@ -286,8 +290,10 @@ impl SinkParts<'_> {
     ) -> Result<(Box<dyn Write + Send>, Option<Publication>), AssembleError> {
         let emit = self.deployment.emit;
         if let Some(path) = path.filter(|path| !emit.is_of_changes() && is_file(path)) {
+            // Processes of one replay use one name, so that what a killed one left is replaced.
+            let run = self.deployment.documents.resume.as_ref().map_or(self.run, |resume| &*resume.name);
             let (held, published) =
-                DeferredWriter::for_file(path, self.run).map_err(|source| output(path, source))?;
+                DeferredWriter::for_file(path, run).map_err(|source| output(path, source))?;
             return Ok((Box::new(held), Some(published)));
         }
         let out: Box<dyn Write + Send> = match path {

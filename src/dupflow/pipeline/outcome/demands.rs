@@ -2,6 +2,7 @@
 //! is written at the end is not published.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::measures::Measures;
 use crate::plural::count;
@@ -9,7 +10,7 @@ use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::origins::Origins;
 
 /// The conditions.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Demands {
     /// The greatest share of records that may be bad, from 0 to 1, inclusive; `None`: any.
     pub max_bad: Option<f64>,
@@ -25,6 +26,8 @@ pub struct Demands {
     pub bad_items: u64,
     /// Events that an earlier process has read of a replay.
     pub before: u64,
+    /// The inputs of a reference, one of which has to hold a document.
+    pub reference: Vec<Arc<str>>,
 }
 
 impl Demands {
@@ -32,6 +35,7 @@ impl Demands {
     pub(in crate::pipeline) fn unmet(&self, measures: &Measures, origins: Option<&Origins>) -> Vec<String> {
         let mut unmet: Vec<String> =
             measures.inputs.iter().filter_map(|(name, tally)| tally.no_document(name)).collect();
+        unmet.extend(self.empty_reference(measures, origins));
         let bad = measures.bad_records.values().sum::<u64>().saturating_sub(self.bad_items);
         let all = bad + self.before + measures.counts.get(Counter::Events);
         let allowed = self.max_bad.or(self.is_list.then_some(0.0));
@@ -92,6 +96,19 @@ impl Demands {
             );
         }
     }
+
+    /// An error message for a reference that holds neither a document nor a bad record.
+    fn empty_reference(&self, measures: &Measures, origins: Option<&Origins>) -> Option<String> {
+        let is_empty = if self.before == 0 {
+            let mut counted = self.reference.iter().filter_map(|name| measures.inputs.get(name));
+            counted.all(|of| of.documents == 0 && of.bad == 0)
+        } else {
+            // The inputs of a replay that is continued are not counted.
+            !origins?.is_of_reference(0)
+        };
+        (is_empty && !self.reference.is_empty())
+            .then(|| "--against holds no document, so nothing was compared with it".to_owned())
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share needs no more than a float's 53 bits")]
@@ -136,5 +153,20 @@ mod tests {
         let inputs = inputs.into_iter().map(|(name, of)| (name.into(), of)).collect();
         let unmet = Demands::default().unmet(&Measures { inputs, ..measures(1, 7) }, None);
         assert_eq!(unmet, ["\"b\" holds 2 records and no document: why"]);
+    }
+
+    #[test]
+    fn a_reference_without_a_document_is_reported() {
+        let unmet = |names: &[&str], documents, bad, before| {
+            let tally = InputTally { documents, bad, first: None };
+            let reference = names.iter().map(|name| (*name).into()).collect();
+            let inputs = [("a".into(), tally)].into();
+            let demands = Demands { before, reference, max_bad: Some(1.0), ..Demands::default() };
+            let origins = Origins::new(None, false).with_reference();
+            origins.end_reference(0);
+            demands.unmet(&Measures { inputs, ..measures(1, bad) }, Some(&origins)).len()
+        };
+        assert_eq!([unmet(&["a", "b"], 1, 0, 0), unmet(&[], 0, 0, 0), unmet(&["b"], 1, 0, 0)], [0, 0, 1]);
+        assert_eq!([unmet(&["a"], 0, 0, 0), unmet(&["a"], 0, 1, 0), unmet(&["a"], 1, 0, 7)], [1, 1, 1]);
     }
 }

@@ -41,9 +41,9 @@ fn the_files_of_a_folder_are_documents() {
     let feed = folder.path().join("feed");
     fs::write(&feed, deletes(0, 1)).unwrap();
     let run = run_inputs(&[root, feed], "events:4", &BadRecords::default());
-    assert_eq!(run.ids(), ["a.txt", "a/b.txt", "b\n\"c\".md", "0"], "by bytes of the whole path");
+    assert_eq!(run.ids(), ["a.txt", "a/b.txt", "b\n\"c\".md", "link", "0"], "by bytes of the whole path");
     assert_eq!(run.events[1].3.as_deref(), Some("text of a/b"));
-    assert_eq!(run.places(), [(1, 0), (1, 1), (1, 2), (2, 5)]);
+    assert_eq!(run.places(), [(1, 0), (1, 1), (1, 2), (2, 4), (2, 6)]);
     assert_eq!(run.bad, BTreeMap::from([("not_utf8", 1), ("bad_id", 1)]));
     assert!(
         run.batches

@@ -56,7 +56,7 @@ impl ViewConfig {
         let mut settings = FileSettings::new(&[&KEYS], &[]);
         settings.add_file(&path.to_string_lossy(), &read_file(path)?, Path::new(""));
         settings.reject_unknown();
-        let views = views(&mut settings, fields, &SinkConfig::Lines { path: None });
+        let views = views(&mut settings, fields, &SinkConfig::Lines { path: None, mark: None });
         let problems = settings.finish();
         if problems.is_empty() { Ok(views) } else { Err(ConfigError::Problems(problems)) }
     }
