@@ -99,7 +99,7 @@ impl Sides {
 /// The rows of a list.
 fn listed(told: &[ClosedEpoch], keep: &KeepRule, list: DocumentList) -> Vec<Value> {
     let mut out = Vec::new();
-    let rule = RemovalRule::Clusters(Clusters::new(ClusterKind::Components, 2), keep.clone());
+    let rule = RemovalRule::Clusters(Box::new(Clusters::new(ClusterKind::Components, 2)), keep.clone());
     let mut sink = KeepList::new(&mut out, rule, list).with_reference(true);
     for closed in told {
         sink.documents(&closed.documents, false).unwrap();

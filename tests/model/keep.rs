@@ -29,7 +29,11 @@ const KINDS: [ClusterKind; 2] = [ClusterKind::Components, ClusterKind::Star];
 /// A written list. The limit is so low that most clusters are reported by their size elsewhere.
 fn listed(told: &[ClosedEpoch], kind: ClusterKind, keep: &KeepRule, listed: DocumentList) -> String {
     let mut out = Vec::new();
-    let sink = KeepList::new(&mut out, RemovalRule::Clusters(Clusters::new(kind, 2), keep.clone()), listed);
+    let sink = KeepList::new(
+        &mut out,
+        RemovalRule::Clusters(Box::new(Clusters::new(kind, 2)), keep.clone()),
+        listed,
+    );
     let mut sink = sink.with_fields(&held());
     assert!(sink.wants_documents());
     for closed in told {

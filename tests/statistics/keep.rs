@@ -28,7 +28,7 @@ fn list(corpus: &Corpus, kind: &str, keep: &KeepRule, listed: DocumentList) -> V
     let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
     let out = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
     let files = Files::new(vec![Input::at(&corpus.path)], EpochRule::All, Vec::new());
-    let list = KeepList::new(out, RemovalRule::Clusters(clusters, keep.clone()), listed);
+    let list = KeepList::new(out, RemovalRule::Clusters(Box::new(clusters), keep.clone()), listed);
     let job = RunJob {
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
         ..RunJob::new(&plan, 2, Box::new(files), Box::new(list))

@@ -55,7 +55,7 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
                 RawRecords::Bytes(_) => marked_csv_header(&header, dialect, columns).err(),
                 #[cfg(feature = "parquet")]
                 RawRecords::Rows(rows) => {
-                    columns.names().iter().find(|name| rows.has(name)).map(|name| taken(name))
+                    columns.names().iter().find(|column| rows.has(column)).map(|column| taken(column))
                 }
             };
             problems.extend(taken.map(|error| format!("--mark: \"{name}\": {error}")));

@@ -185,7 +185,8 @@ mod tests {
     fn selected(listed: DocumentList, is_marked: bool) -> Selection {
         let slot = SelectionSlot::default();
         let id = |name: &str| DocId::new(name).unwrap();
-        let rule = RemovalRule::Clusters(Clusters::new(ClusterKind::Components, 2), KeepRule::Smallest);
+        let rule =
+            RemovalRule::Clusters(Box::new(Clusters::new(ClusterKind::Components, 2)), KeepRule::Smallest);
         let mut sink = SelectionSink::new(rule, listed, is_marked, Arc::clone(&slot));
         let change = |name, offset| DocChange {
             id: id(name),

@@ -42,7 +42,7 @@ pub enum DocumentList {
 pub enum RemovalRule {
     /// Of each cluster, all documents but the one that a rule selects. The clusters are empty at first, and
     /// their limit has no effect.
-    Clusters(Clusters, KeepRule),
+    Clusters(Box<Clusters>, KeepRule),
     /// Documents with at least this share of their features, inclusive, in one that stays.
     Contained(f64),
 }
@@ -93,9 +93,7 @@ impl LiveDocuments {
     /// No documents.
     pub(crate) fn new(rule: RemovalRule) -> Self {
         let pairs = match rule {
-            RemovalRule::Clusters(clusters, keep) => {
-                LivePairs::Clusters { clusters: Box::new(clusters), keep, field: None }
-            }
+            RemovalRule::Clusters(clusters, keep) => LivePairs::Clusters { clusters, keep, field: None },
             RemovalRule::Contained(least) => LivePairs::Contained { least, pairs: BTreeSet::new() },
         };
         Self { pairs, alive: BTreeMap::new(), has_reference: false, counts: ListCountsSlot::default() }

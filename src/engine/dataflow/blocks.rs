@@ -133,9 +133,9 @@ pub(super) fn blocks<'scope>(
     operator.build(move |frontiers| {
         postings.for_each_time(|time, data| stash.keep(&time, 1, data));
         probes.for_each_time(|time, data| probing.keep(&time, 3, data));
-        let mut apply = |index: &mut WorkerBlocks, capability, parcels| {
+        let mut apply = |blocks: &mut WorkerBlocks, capability, parcels| {
             let mut candidates = candidates.with(capability);
-            apply(index, parcels, &stages, |candidate| candidates.give(candidate));
+            apply(blocks, parcels, &stages, |candidate| candidates.give(candidate));
         };
         // Before a probe reads the blocks.
         let is_live = stages.start.live.get().is_some() || frontiers[0].is_empty();

@@ -238,9 +238,9 @@ mod tests {
         let escaped = Dialect { escape: Some(b'\\'), ..comma };
         let cells = ["a,\\", "\"b\\"].map(str::to_owned);
         let written = |dialect| {
-            let mut row = b"x\n".to_vec();
-            push_cells(&mut row, dialect, &cells);
-            String::from_utf8(row).unwrap()
+            let mut out = b"x\n".to_vec();
+            push_cells(&mut out, dialect, &cells);
+            String::from_utf8(out).unwrap()
         };
         assert_eq!(written(escaped), "x,\"a,\\\\\",\"\"\"b\\\\\"\n");
         assert_eq!(written(comma), "x,\"a,\\\",\"\"\"b\\\"\n");

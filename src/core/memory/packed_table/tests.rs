@@ -74,8 +74,7 @@ fn a_table_is_a_map() {
 #[test]
 fn many_hashes_change_together() {
     let hashes: [fn(u64) -> u64; 3] = [spread, |n| n, |n| 3 << 38 | spread(n) >> 20];
-    for (hash, common) in hashes.into_iter().flat_map(|hash| [(hash, 0), (hash, 3)]) {
-        let hash = |n: u64| hash(n) << common & ((1 << 40) - 1);
+    for (spreading, common) in hashes.into_iter().flat_map(|spreading| [(spreading, 0), (spreading, 3)]) {
         let mut tables = Table::with_common(2, common);
         let mut maps: [BTreeMap<u64, u32>; 2] = Default::default();
         for round in 0..120_u64 {
@@ -84,7 +83,7 @@ fn many_hashes_change_together() {
             let size = [1, 40, 700, 9000][usize::try_from(mix(round) % 4).unwrap()];
             let batch: BTreeMap<u64, u64> = (0..size)
                 .map(|n| mix(n << 8 ^ round))
-                .map(|random| (hash(random % 20_000), random))
+                .map(|random| (spreading(random % 20_000) << common & ((1 << 40) - 1), random))
                 .collect();
             let removes = [1, 9, 3][usize::try_from(round).unwrap() / 40];
             let mut met = Vec::new();

@@ -127,7 +127,7 @@ impl SinkParts<'_> {
     fn removal(self) -> RemovalRule {
         match self.plan.remove_if {
             Some(least) => RemovalRule::Contained(least),
-            None => RemovalRule::Clusters(self.clusters(), self.plan.keep.clone()),
+            None => RemovalRule::Clusters(Box::new(self.clusters()), self.plan.keep.clone()),
         }
     }
 

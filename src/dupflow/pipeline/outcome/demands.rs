@@ -70,14 +70,14 @@ impl Demands {
                 count(replaced, "document")
             ));
         }
-        let replaced = measures.counts.get(Counter::ReplacedInReference);
-        if replaced > 0 && self.finds_items && !self.last_of_id {
+        let items = measures.counts.get(Counter::ReplacedInReference);
+        if items > 0 && self.finds_items && !self.last_of_id {
             unmet.push(format!(
                 "{} of --against {} by another one of the same id, and would not be looked for: name a field \
                  whose values are unique (--id-field), --ids file names items by their files and numbers, \
                  --ids last says that the last one is meant",
-                count(replaced, "item"),
-                if replaced == 1 { "is replaced" } else { "are replaced" }
+                count(items, "item"),
+                if items == 1 { "is replaced" } else { "are replaced" }
             ));
         }
         unmet
