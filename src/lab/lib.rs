@@ -189,6 +189,12 @@ pub enum EvaluateError {
         /// The expected format.
         expected: &'static str,
     },
+    /// A truth has no pair, or no judged one.
+    #[error("{path:?} has no pair, or none that is judged")]
+    NoPair {
+        /// The file.
+        path: std::path::PathBuf,
+    },
     /// A truth about other documents.
     #[error(
         "{path:?}: none of its {pairs} pairs has both documents in the corpus, such as {:?} and {:?}; is the \

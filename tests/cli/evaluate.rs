@@ -287,6 +287,9 @@ fn a_truth_is_of_the_documents_of_the_corpus() {
         let row = &rows(&place, "out/pipelines_quality.csv")[0];
         assert_eq!(number(row, "recall"), 1.0, "{row:?}");
     }
+    place.file("open", "{\"a\":\"x\",\"b\":\"y\",\"duplicate\":null}\n");
+    let open = place.run(&format!("{studied} --judged open --id-field url"));
+    assert!(open.code == 1 && open.err.contains("has no pair, or none that is judged"), "{open:?}");
     let unread = place.run(&format!("{studied} --field site=url"));
     assert!(unread.code == 2 && unread.err.contains("--field: a study reads no fields"), "{unread:?}");
 }

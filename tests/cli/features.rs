@@ -223,3 +223,21 @@ fn settings_that_do_not_apply_are_refused() {
         assert!(refused.code == 2 && refused.err.contains(said), "{set}: {refused:?}");
     }
 }
+
+/// A text that has no features as they are read is no empty document.
+#[test]
+fn compare_refuses_what_is_no_list() {
+    let place = Place::new();
+    place.file("list", "[\"a\", \"b\"]");
+    place.file("wrong", "[1.5, null]");
+    place.file("hash", "c3d1e0f07f3f1f0f");
+    place.file("digits", "14110306431060090639");
+    for (pipeline, right, wrong) in
+        [("exact --set text.features=given", "list", "wrong"), ("fingerprint", "hash", "digits")]
+    {
+        let refused = place.run(&format!("compare -p {pipeline} {right} {wrong}"));
+        let said = format!("\"{wrong}\" has no features as text.features");
+        assert!(refused.code == 2 && refused.err.contains(&said), "{refused:?}");
+        assert_eq!(place.run(&format!("compare -p {pipeline} {right} {right}")).code, 0);
+    }
+}

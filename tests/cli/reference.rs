@@ -59,11 +59,13 @@ fn expected(place: &Place, pipeline: &str) -> BTreeSet<(String, String, bool)> {
     lines(&place.read("expected.jsonl")).iter().map(named).collect()
 }
 
+const CONTAINED: &str = "-p contained --set filter.least_words=5";
+
 const STATE: &str = "[sink]\npath = \"out.jsonl\"\n[state]\npath = \"state\"\ncommit_every = \"1ms\"\n";
 
 #[test]
 fn a_run_finds_what_a_replay_against_the_same_finds() {
-    for pipeline in ["-p minhash", "-p exact", "-p simhash", "-p onebit"] {
+    for pipeline in ["-p minhash", "-p exact", "-p simhash", "-p onebit", CONTAINED] {
         for workers in [1, 3] {
             let place = Place::new();
             let (old, new) = feeds();
@@ -92,12 +94,13 @@ fn lists_are_those_of_a_replay() {
     let (old, new) = feeds();
     place.file("old/1.jsonl", &old);
     place.file("new.jsonl", new.concat());
-    for emit in ["pairs", "keep", "remove"] {
+    let emits = ["pairs", "keep", "remove"];
+    for (pipeline, emit) in emits.iter().flat_map(|emit| [("-p exact", emit), (CONTAINED, emit)]) {
         for form in ["jsonl", "csv"] {
             deployment(&place, 2, &format!("[sink]\npath = \"out.{form}\"\nemit = \"{emit}\"\n"));
-            let run = place.run("run -p exact -c run.toml");
+            let run = place.run(&format!("run {pipeline} -c run.toml"));
             assert_eq!(run.code, 0, "{run:?}");
-            place.replay(&format!("-p exact --against old --emit {emit} new.jsonl -o expected.{form}"));
+            place.replay(&format!("{pipeline} --against old --emit {emit} new.jsonl -o expected.{form}"));
             assert_eq!(place.read(&format!("out.{form}")), place.read(&format!("expected.{form}")), "{emit}");
         }
     }
@@ -241,7 +244,7 @@ fn a_reference_that_is_none_fails_before_the_run() {
     let mut wrong = String::new();
     for (pipeline, content, said) in [
         ("exact", String::new(), "the inputs hold no document"),
-        ("decontaminate", "\n".to_owned(), "the inputs hold no document"),
+        ("decontaminate", "\n".to_owned(), "\"old/1.jsonl\" holds no item"),
         ("decontaminate", upsert("q", "two words"), "none of its 1 documents has enough words"),
         ("exact", upsert("q", "  "), "none of its 1 documents has enough words"),
         ("exact", upsert("q", "one") + &upsert("q", "two"), "the id \"q\" is there twice; reference.ids"),
@@ -297,7 +300,11 @@ fn what_has_no_meaning_beside_a_reference_is_refused() {
         ("exact", view, "view: does not go with reference.inputs"),
         ("weighted --set text.idf=live", "", "reference.inputs: weights that follow the corpus"),
         ("exact --set output.clusters=star", "", "reference.inputs: a star may leave out"),
-        ("contained", "", "reference.inputs: containment is not compared with a reference"),
+        (
+            "contained --set filter.verify=sketch",
+            "[sink]\nemit = \"remove\"\n",
+            "set filter.verify = \"exact\"",
+        ),
         ("exact", "format = \"xml\"\n", "run.toml:7: reference.format"),
         ("exact", "ids = \"last\"\n", "run.toml:7: reference.ids"),
         ("exact", "ids = \"file\"\nid_path = \"x\"\n", "reference.id_path"),
@@ -318,6 +325,7 @@ fn what_has_no_meaning_beside_a_reference_is_refused() {
     }
     for (inputs, said) in [
         ("[\"none\"]", "none"),
+        ("[\"new.jsonl\"]", "reference.inputs: \"new.jsonl\" is an input, too"),
         ("[\"-\"]", "reference.inputs: \"-\": each start reads the reference again"),
         ("[]\nformat = \"csv\"", "reference.format: there is no reference: set reference.inputs"),
     ] {

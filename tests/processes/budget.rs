@@ -38,9 +38,14 @@ fn processes_with_a_budget_come_back_after_a_kill() {
     let budget = format!("memory = \"64MiB\"\n[spill]\npath = \"{folder}\"\n[source]");
     place.write("run.toml", &place.read("run.toml").replace("[source]", &budget));
     let words = format!("run -c run.toml {LARGE_ROWS}");
+    // A run that ends well leaves a state, which those that are killed restore.
+    let first = place.start(&words, 3);
+    first[0].wait_for("committed");
+    first[0].signal("TERM");
+    ends(first).into_iter().for_each(|(code, said)| assert_eq!(code, Some(0), "{said}"));
     for killed in [1, 0] {
         let mut all = place.start(&words, 3);
-        all[0].wait_for("committed");
+        all.iter().for_each(|process| process.wait_for("documents restored from the state"));
         let one = all.remove(killed);
         one.signal("KILL");
         assert_eq!(one.end().0, None);

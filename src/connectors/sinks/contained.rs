@@ -9,8 +9,8 @@
 //! larger one" has no circle, exactly one set of classes satisfies the rule, and no sizes are needed. To
 //! remove what lies in *any* larger document would also remove documents whose only container goes itself.
 //!
-//! A document of a reference stays, whatever it lies in, and what lies in it goes, even if it is larger. Ids of
-//! a reference sort before all others, so a class that has one is named by it.
+//! A document of a reference stays, whatever it lies in, and what lies in it goes, even if it is larger. Ids
+//! of a reference sort before all others, so a class that has one is named by it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,9 +48,9 @@ impl<'p> TextClasses<'p> {
     }
 }
 
-/// The documents that go by these pairs, which have exact shares, each with the one that stays in its place: one
-/// that contains at least the share `least` of it, inclusive. Documents that are `fixed` stay; their ids must be
-/// less than all others.
+/// The documents that go by these pairs, which have exact shares, each with the one that stays in its place:
+/// one that contains at least the share `least` of it, inclusive. Documents that are `fixed` stay; their ids
+/// must be less than all others.
 pub fn removed(
     pairs: &BTreeSet<DocPair>,
     least: f64,

@@ -115,7 +115,10 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Replaces a file atomically, durably: after an error or a crash it has its old contents or `bytes`.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+/// Any error of the file.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = with_suffix(path, ".new");
     let mut file = File::create(&new)?;
     file.write_all(bytes)?;

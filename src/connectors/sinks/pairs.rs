@@ -294,9 +294,9 @@ mod tests {
         let mut sink = DeltaLines::new(&mut out, None).with_style(style).with_causes(true);
         sink.epoch(&at(7), &deltas, &[]).unwrap();
         let lines = text(out);
-        let expected = r#"{"epoch":7,"diff":1,"a":"x","b":"y","similarity":0.5,"old":true,"cause":"insert"}
-{"epoch":7,"diff":1,"a":"x","b":"\u0000x","similarity":0.5,"old":true,"cause":"insert"}
-{"epoch":7,"diff":1,"a":"x","b":"y","similarity":0.5,"old":false,"cause":"insert"}
+        let expected = r#"{"epoch":7,"diff":1,"a":"x","b":"y","similarity":0.5,"old":true,"cause":"block-revived"}
+{"epoch":7,"diff":1,"a":"x","b":"\u0000x","similarity":0.5,"old":true,"cause":"block-revived"}
+{"epoch":7,"diff":1,"a":"x","b":"y","similarity":0.5,"old":false,"cause":"block-revived"}
 "#;
         assert_eq!(lines, expected);
         let mut pairs = BTreeSet::new();
@@ -312,7 +312,7 @@ mod tests {
         table.epoch(&at(7), &deltas[..1], &[]).unwrap();
         table.finish().unwrap();
         drop(table);
-        assert_eq!(text(csv), "epoch,diff,a,b,similarity,old,cause\n7,1,x,y,0.5,true,insert\n");
+        assert_eq!(text(csv), "epoch,diff,a,b,similarity,old,cause\n7,1,x,y,0.5,true,block-revived\n");
     }
 
     #[test]

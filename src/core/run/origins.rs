@@ -71,6 +71,11 @@ impl Origins {
         Self { reference_end: AtomicU64::new(u64::MAX), ..self }
     }
 
+    /// Whether the first inputs are a reference.
+    pub fn have_reference(&self) -> bool {
+        self.reference_end.load(Ordering::Acquire) > 0
+    }
+
     /// Records that the reference ends before this offset. Called before any later record is sent.
     pub fn end_reference(&self, offset: u64) {
         self.reference_end.store(offset, Ordering::Release);
@@ -120,8 +125,7 @@ impl Origins {
             return false;
         };
         if known.example.is_none() {
-            let has_reference = self.reference_end.load(Ordering::Acquire) > 0;
-            let id = if has_reference { id.without_side() } else { id.as_str() };
+            let id = if self.have_reference() { id.without_side() } else { id.as_str() };
             let example = format!("{id:?} is in \"{old}\" and in \"{new}\"");
             drop(known);
             self.note(example);

@@ -163,8 +163,8 @@ impl PipelineArgs {
         let plan = self.load_of_documents()?;
         anyhow::ensure!(
             !plan.finds_items(),
-            "blocking.kind: \"reference\" finds the documents of a replay's --against, and this command \
-            takes none"
+            "blocking.kind: \"reference\" finds the documents of a replay's --against, or of a run's \
+            reference.inputs, and this command takes none"
         );
         Ok(plan)
     }

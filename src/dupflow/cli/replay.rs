@@ -21,7 +21,7 @@ use super::arguments::inputs::{InputArgs, STDIN_TWICE, look_at_standard_input};
 use super::arguments::memory::MemoryArgs;
 use super::arguments::problems::{self, Problems};
 use super::arguments::processes::{self, ProcessArgs};
-use super::arguments::reference::ReferenceArgs;
+use super::arguments::reference::{ReferenceArgs, check_sides};
 use super::arguments::resume::{self, ResumableReplay, ResumeArgs};
 use super::arguments::verbosity::Verbosity;
 use super::arguments::views;
@@ -222,6 +222,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
             ("--provenance", args.provenance),
             ("--speed", args.speed != Speed::Max),
             ("--emit rejected", matches!(args.emit, EmitKind::Rejected(_))),
+            ("a pipeline that finds items", plan.as_ref().is_some_and(Plan::finds_items)),
         ];
         replay.note_conflicts(&deployment, args.epoch, &read, &set, &mut problems);
         if let Some(plan) = &plan {
@@ -260,7 +261,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         problems.note(format!("--output-format: {missing}"));
     }
     let sides = (inputs.as_deref().unwrap_or_default(), &*reference);
-    ReferenceArgs::check_sides(sides.1, sides.0, &mut problems);
+    check_sides("--against", sides.1, sides.0, &mut problems);
     let are_several = args.processes.are_several();
     if !is_published {
         let of_units = plan.as_ref().is_some_and(|plan| plan.scheme.units.is_some());

@@ -48,7 +48,7 @@ pub(super) struct BlocksOutputs<'scope> {
     pub(super) partial_answers: Stream<'scope, Epoch, Vec<PartialAnswer>>,
 }
 
-/// Keys that are gathered before they are applied, at least: 30,000 sketches of 18 keys. More from
+/// Keys that are gathered before they are applied, at least: 30,000 sketches of 18 keys, 6 MB. More from
 /// [`GATHERED_PART`] times as many blocks on. Few in tests, so that they are applied at several epochs.
 const GATHERED_KEYS: usize = if cfg!(debug_assertions) { 1 << 8 } else { 1 << 19 };
 
@@ -78,8 +78,10 @@ impl Gathered {
         None
     }
 
-    fn is_full(&self, index: &WorkerBlocks) -> bool {
-        self.keys >= GATHERED_KEYS.max(index.blocks() / GATHERED_PART)
+    /// Under a memory budget (`is_bounded`) no more is gathered than at least.
+    fn is_full(&self, index: &WorkerBlocks, is_bounded: bool) -> bool {
+        let part = if is_bounded { 0 } else { index.blocks() / GATHERED_PART };
+        self.keys >= GATHERED_KEYS.max(part)
     }
 
     /// Takes all out if they are due and there are any.
@@ -160,7 +162,9 @@ pub(super) fn blocks<'scope>(
             let capability = capabilities.swap_remove(0);
             let parcels =
                 if is_live || !gathers { Some(parcels) } else { gathered.add(&capability, parcels) };
-            if let Some((held, before)) = gathered.take_if(parcels.is_some() || gathered.is_full(&index)) {
+            if let Some((held, before)) =
+                gathered.take_if(parcels.is_some() || gathered.is_full(&index, stages.spill.is_some()))
+            {
                 apply(&mut index, held, before);
             }
             if let Some(parcels) = parcels {

@@ -186,7 +186,7 @@ impl Batches {
                     let arrival = kept::restore(id, value, maker);
                     let arrival = arrival.expect("what is kept under a scheme is read under it");
                     let is_alive = u64::from(!matches!(arrival.content, ArrivalContent::Delete));
-                    if self.stages.is_of_reference(&arrival.id) {
+                    if self.stages.has_frozen_reference() && arrival.id.is_of_reference() {
                         reference += is_alive;
                     } else {
                         restored += is_alive;

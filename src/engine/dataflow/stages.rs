@@ -9,7 +9,6 @@ use crate::dataflow::shared::process::ProcessSketches;
 use dupflow_core::block::{Blocking, HotBlocks};
 use dupflow_core::description::{Description, FieldValue};
 use dupflow_core::detect::LiveSketch;
-use dupflow_core::doc::DocId;
 use dupflow_core::doc::fields::{FieldRow, FieldRule, FieldRules};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::PairFilter;
@@ -165,9 +164,11 @@ impl Stages {
         self.scheme.pairs.hashes_of(value, is_of_reference)
     }
 
-    /// Whether an id is of a document of the reference.
-    pub(super) fn is_of_reference(&self, id: &DocId) -> bool {
-        self.scheme.pairs.has_reference() && id.is_of_reference()
+    /// Whether a restored document of the reference is of a frozen one, and not of inputs that an earlier
+    /// process has read.
+    pub(super) fn has_frozen_reference(&self) -> bool {
+        let is_read = self.observers.origins.as_ref().is_some_and(|origins| origins.have_reference());
+        self.scheme.pairs.has_reference() && !is_read
     }
 
     /// What decides whether stored documents can be restored: the scheme, and the fields that are stored with

@@ -312,6 +312,7 @@ impl<'s> TruthCache<'s> {
             Some(example) if left == 0 => {
                 Err(EvaluateError::OtherDocuments { path: path.to_owned(), pairs: cache.named, example })
             }
+            None if left == 0 => Err(EvaluateError::NoPair { path: path.to_owned() }),
             _ => Ok(cache),
         }
     }

@@ -102,7 +102,10 @@ pub(crate) fn push_json_mark(
         let name = Json::from(&**column).to_string();
         line.windows(name.len()).any(|found| found == name.as_bytes())
     };
-    if columns.names().iter().any(has_name) || line.windows(2).any(|found| found == b"\\u") {
+    // Letters may be written as \u0061, and these three with a backslash alone.
+    let are_plain = columns.names().iter().all(|column| !column.contains(['/', '"', '\\']));
+    let is_escaped = |two: &[u8]| two[0] == b'\\' && (two[1] == b'u' || !are_plain);
+    if columns.names().iter().any(has_name) || line.windows(2).any(is_escaped) {
         let object: BTreeMap<String, IgnoredAny> = serde_json::from_slice(line)?;
         if let Some(column) = columns.names().iter().find(|column| object.contains_key(*column)) {
             return Err(taken(column));

@@ -125,14 +125,17 @@ impl PagedRows {
             None => {
                 let frame = self.free_frame(page);
                 let bytes = bytemuck::cast_slice_mut(&mut self.frames[frame].words);
-                let read = self.file.read_at(bytes, page as u64 * (self.page_words * WORD) as u64);
+                let mut read = self.file.read_at(bytes, page as u64 * (self.page_words * WORD) as u64);
                 self.counts.reads += 1;
-                read.unwrap_or_else(|error| SpillError::new(&self.place, "read", error).unwind());
-                if self.sums.row(page)[0] != self.sum_of_page(&self.frames[frame].words) {
+                if read.is_ok() && self.sums.row(page)[0] != self.sum_of_page(&self.frames[frame].words) {
                     let lost = "it returns what was not written to it";
-                    let error = io::Error::new(io::ErrorKind::InvalidData, lost);
-                    SpillError::new(&self.place, "read", error).unwind();
+                    read = Err(io::Error::new(io::ErrorKind::InvalidData, lost));
                 }
+                read.unwrap_or_else(|error| {
+                    // Other threads read until the run has failed: they find no page here.
+                    self.frame_of.remove(&mix(page as u64));
+                    SpillError::new(&self.place, "read", error).unwind()
+                });
                 frame
             }
         };
@@ -148,7 +151,8 @@ impl PagedRows {
         let known = self.frame_of.get(&mix(page as u64)).copied();
         let frame = known.or_else(|| (page >= self.pages).then(|| self.add_pages(page)));
         let sum = sum(row);
-        self.sums.row_mut(page)[0] ^= before ^ sum;
+        let row_of_page = at / self.width;
+        self.sums.row_mut(page)[0] ^= placed(before, row_of_page) ^ placed(sum, row_of_page);
         if let Some(frame) = frame {
             let frame = &mut self.frames[frame];
             (frame.is_used, frame.is_changed) = (true, true);
@@ -160,7 +164,8 @@ impl PagedRows {
     }
 
     fn sum_of_page(&self, words: &[u64]) -> RowSum {
-        words[..self.rows_of_page * self.width].chunks_exact(self.width).fold(0, |all, row| all ^ sum(row))
+        let rows = words[..self.rows_of_page * self.width].chunks_exact(self.width);
+        rows.enumerate().fold(0, |all, (at, row)| all ^ placed(sum(row), at))
     }
 
     /// Adds the pages up to this one, of zeros. Returns the frame of the last one. They are written whole, so
@@ -216,6 +221,12 @@ impl PagedRows {
         self.frame_of.insert(mix(page as u64), frame);
         frame
     }
+}
+
+/// What a row adds to the sum of its page: another number at each place, so that rows that are exchanged, or
+/// lost to the same older ones, are noticed.
+fn placed(sum: RowSum, row_of_page: usize) -> RowSum {
+    sum.wrapping_mul(2 * row_of_page as RowSum + 1)
 }
 
 pub(super) fn sum(row: &[u64]) -> RowSum {

@@ -42,6 +42,18 @@ pub struct ReferenceArgs {
     pub against_max_bad: Option<f64>,
 }
 
+/// Reports inputs that are in the reference of `key`, too: all their documents would be their own matches.
+pub(in crate::cli) fn check_sides(key: &str, reference: &[Input], inputs: &[Input], problems: &mut Problems) {
+    let place = |input: &Input| input.path().and_then(|path| path.canonicalize().ok());
+    let known: BTreeSet<PathBuf> = reference.iter().filter_map(place).collect();
+    for input in inputs.iter().filter(|input| place(input).is_some_and(|at| known.contains(&at))) {
+        problems.note(format_args!(
+            "{key}: {:?} is an input, too, and all its documents would be their own matches",
+            input.name()
+        ));
+    }
+}
+
 impl ReferenceArgs {
     /// The resolved inputs of the reference, read like the inputs (`layout`) but for its own fields; none if
     /// there is no reference.
@@ -52,18 +64,6 @@ impl ReferenceArgs {
             ..layout
         };
         problems.take(Input::resolve(&self.against, layout)).unwrap_or_default()
-    }
-
-    /// Reports inputs that are in the reference, too: all their documents would be their own matches.
-    pub(in crate::cli) fn check_sides(reference: &[Input], inputs: &[Input], problems: &mut Problems) {
-        let place = |input: &Input| input.path().and_then(|path| path.canonicalize().ok());
-        let known: BTreeSet<PathBuf> = reference.iter().filter_map(place).collect();
-        for input in inputs.iter().filter(|input| place(input).is_some_and(|at| known.contains(&at))) {
-            problems.note(format_args!(
-                "--against: {:?} is an input, too, and all its documents would be their own matches",
-                input.name()
-            ));
-        }
     }
 
     /// Reads the items of the reference once before the run: what is wrong with them is known before the

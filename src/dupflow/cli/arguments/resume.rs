@@ -23,6 +23,7 @@ use dupflow_connectors::failpoint;
 use dupflow_connectors::inputs::{Input, files_of, stamp};
 use dupflow_connectors::intake::{EpochRule, interval};
 use dupflow_connectors::rewrite::{CopyResume, CopySettings, CopyTarget, DocumentsCopy};
+use dupflow_connectors::sinks::replace;
 
 /// Whether and where the replay notes how far it is.
 #[derive(Clone, Debug, clap::Args)]
@@ -317,10 +318,7 @@ impl ResumableReplay {
 
     /// Replaces the note.
     fn write(&self, note: &ReplayNote) -> io::Result<()> {
-        let new = self.folder.join(NEW);
-        fs::write(&new, serde_json::to_vec_pretty(note)?)?;
-        File::open(&new)?.sync_all()?;
-        fs::rename(&new, self.folder.join(NOTE))
+        replace(&self.folder.join(NOTE), &serde_json::to_vec_pretty(note)?)
     }
 
     /// Removes the folder of a replay that has ended. If it is killed meanwhile, the note says so.

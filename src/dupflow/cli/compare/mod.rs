@@ -116,6 +116,14 @@ fn files(args: &Args, plan: Option<Plan>, mut problems: Problems) -> anyhow::Res
     } else {
         (problems.take(read(&args.a)), problems.take(read(&args.b)))
     };
+    if let Some(given) = plan.as_ref().and_then(|plan| plan.scheme.text.given) {
+        for (path, text) in [(&args.a, &a), (&args.b, &b)] {
+            if text.as_ref().is_some_and(|text| !given.reads(text)) {
+                problems
+                    .note(format_args!("{path:?} has no features as text.features = \"given\" reads them"));
+            }
+        }
+    }
     let (plan, (a, b)) = problems.settle(plan.zip(a.zip(b)))?;
     let name = |path: &Path| path.to_string_lossy().into_owned();
     Ok(Subject::of_texts(plan, [(name(&args.a), a), (name(&args.b), b)]))

@@ -208,7 +208,7 @@ fn ask_corpus(
 ) -> anyhow::Result<Summary> {
     let (sender, receiver) = channel();
     let epochs = if plan.scheme.live().is_some() { EpochRule::All } else { EpochRule::default() };
-    let files = Files::new(inputs, epochs, plan.scheme.text.field_names());
+    let files = Files::new(inputs, epochs, plan.scheme.text.columns());
     // There is no receiver if the run has failed meanwhile.
     let source = Staying::new(Box::new(files), move |last| sender.send(last).unwrap_or(()));
     let cores = || thread::available_parallelism().ok();

@@ -281,7 +281,9 @@ pub(super) fn note_conflicts(
         deployment.watch.iter().flat_map(WatchConfig::written).map(|(key, path)| (key, path, &[][..]));
     let written: Vec<_> = written.into_iter().flatten().chain(of_views).chain(of_watches).collect();
     let of_reference = deployment.reference.iter().flat_map(|reference| &reference.inputs);
-    let inputs: Vec<_> = inputs.iter().cloned().chain(of_reference.map(|path| Input::at(path))).collect();
+    let of_reference: Vec<_> = of_reference.map(|path| Input::at(path)).collect();
+    reference::check_sides("reference.inputs", &of_reference, inputs, problems);
+    let inputs = [inputs, &of_reference].concat();
     written::check(&written, &read, &inputs, problems);
 }
 

@@ -12,6 +12,7 @@ use dupflow_connectors::sinks::ListCounts;
 pub(super) fn listed(out: &mut String, counts: Option<&ListCounts>) -> std::fmt::Result {
     let Some(ListCounts { of, kept, removed, removed_bytes, rule }) = counts else { return Ok(()) };
     let bytes = removed_bytes.map_or_else(String::new, |bytes| format!(" with {}", BinaryBytes(bytes)));
+    let of = if *kept == 1 { of.trim_end_matches('s') } else { of };
     let (kept, removed) = (HumanCount(*kept), HumanCount(*removed));
     writeln!(out, "list        {kept} {of} kept, {removed} removed{bytes}, by {rule}")
 }

@@ -103,16 +103,16 @@ impl RunJob {
         let by_clock =
             matches!(&deployment.source, SourceConfig::Files { epoch, .. } if epoch.interval().is_some());
         let share = Share { index, count, reads_all: matches!(mode, Mode::Replay) && !by_clock };
+        // A run writes pairs of items as they are found, and has no list of them.
+        let lists_items = plan.finds_items() && deployment.against > 0;
         // That items are found is checked by their counts.
-        let of_reference = inputs.iter().take(deployment.against).filter(|_| !plan.finds_items());
+        let of_reference = inputs.iter().take(deployment.against).filter(|_| !lists_items);
         let reference = of_reference.map(Input::name).collect();
         let places = Arc::<RecordIndex>::default();
         let (sink, publication) = if writes {
             let (run, provenance) = (&*continuity.run, provenance.as_ref());
             let inputs = (&*inputs, &places);
-            // A run writes pairs of items as they are found.
-            let finds_items = plan.finds_items() && deployment.against > 0;
-            let items = finds_items.then(ItemCountsSlot::default);
+            let items = lists_items.then(ItemCountsSlot::default);
             let (items, listed) = (items.as_ref(), &ListCountsSlot::default());
             SinkParts { plan, deployment, mode, stages: &stages, run, provenance, inputs, items, listed }
                 .sink()?
@@ -126,8 +126,8 @@ impl RunJob {
             sink,
             demands: Demands {
                 max_bad: deployment.max_bad,
-                is_list: deployment.emit.is_list() || (plan.finds_items() && deployment.against > 0),
-                finds_items: plan.finds_items(),
+                is_list: deployment.emit.is_list() || lists_items,
+                lists_items,
                 last_of_id: deployment.layout().ids != IdRule::Once,
                 bad_items: 0,
                 before: 0,

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::error::AssembleError;
 use crate::config::{FilterPlan, Plan, ReferenceConfig};
 use crate::pipeline::error::chain;
-use dupflow_connectors::inputs::{Input, for_each_event_until};
+use dupflow_connectors::inputs::{Input, files_of, for_each_event_until};
 use dupflow_connectors::intake::{BadRecords, OnError, SourceError};
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::sketch::scaled::words_of;
@@ -28,22 +28,33 @@ pub(super) fn read(
     };
     let is_found = |word: u64| least_words.is_none_or(|least| words_of(word) >= least);
     let mut builder = ReferenceBuilder::new(stages);
-    let (mut too_short, mut refused) = (0, None);
-    let (columns, bad) = (plan.scheme.text.columns(), BadRecords::new(OnError::Fail, None));
-    let read =
-        for_each_event_until(inputs, &columns, &stages.fields, &bad, |_, event| match builder.add(event) {
-            Ok(word) => {
-                too_short += u64::from(!word.is_some_and(is_found));
-                ControlFlow::Continue(())
-            }
-            Err(why) => {
-                refused = Some(why);
-                ControlFlow::Break(())
+    let (mut too_short, mut all) = (0, 0_u64);
+    let columns = plan.scheme.text.columns();
+    for file in files_of(&inputs) {
+        let (name, bad, mut refused) = (file.name(), BadRecords::new(OnError::Fail, None), None);
+        let before = all;
+        let read = for_each_event_until(vec![file], &columns, &stages.fields, &bad, |_, event| {
+            all += 1;
+            match builder.add(event) {
+                Ok(word) => {
+                    too_short += u64::from(!word.is_some_and(is_found));
+                    ControlFlow::Continue(())
+                }
+                Err(why) => {
+                    refused = Some(why);
+                    ControlFlow::Break(())
+                }
             }
         });
-    read.map_err(failed)?;
-    if let Some(why) = refused {
-        return Err(wrong(format!("{why}; reference.ids = \"file\" names records by their files")));
+        read.map_err(failed)?;
+        if let Some(why) = refused {
+            return Err(wrong(format!("{why}; reference.ids = \"file\" names records by their files")));
+        }
+        if all == before && plan.finds_items() {
+            return Err(wrong(format!(
+                "\"{name}\" holds no item, and nothing would be looked for in its name"
+            )));
+        }
     }
     let reference = builder.build();
     let count = reference.count;

@@ -17,8 +17,8 @@ pub struct Demands {
     /// Whether the output is a list of documents to keep or remove. Then no record may be bad unless
     /// `max_bad` is set.
     pub is_list: bool,
-    /// Whether the reference has items, each of which is looked for.
-    pub finds_items: bool,
+    /// Whether the output is of items of a reference, each of which is looked for.
+    pub lists_items: bool,
     /// Whether an id may be in several files, and its last document counts. If false, a list fails for such
     /// an id.
     pub last_of_id: bool,
@@ -71,7 +71,7 @@ impl Demands {
             ));
         }
         let items = measures.counts.get(Counter::ReplacedInReference);
-        if items > 0 && self.finds_items && !self.last_of_id {
+        if items > 0 && self.lists_items && !self.last_of_id {
             unmet.push(format!(
                 "{} of --against {} by another one of the same id, and would not be looked for: name a field \
                  whose values are unique (--id-field), --ids file names items by their files and numbers, \
@@ -90,9 +90,9 @@ impl Demands {
         if replaced > 0 && self.is_list && !self.last_of_id {
             tracing::warn!(
                 replaced,
-                "records have the id of an earlier record of the same file, and replace it, as in a feed with \
-                 updates; if they are other documents, name a field whose values are unique (--id-field), or \
-                 name documents by their files and numbers (--ids file)"
+                "records have the id of an earlier record of the same file, and replace it, as in a feed \
+                 with updates; if they are other documents, name a field whose values are unique \
+                 (--id-field), or name documents by their files and numbers (--ids file)"
             );
         }
     }

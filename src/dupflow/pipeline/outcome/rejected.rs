@@ -90,7 +90,11 @@ impl EndOutput {
             }
             Self::WithItems(output, slot) => {
                 let output = output.map(|output| output.write(stages, threads)).transpose()?;
-                return Ok(EndCounts { items: slot.lock().take(), ..output.unwrap_or_default() });
+                let output = output.unwrap_or_default();
+                // Each page is in a pair with one item, which stays.
+                let rule = "the item of the greatest share".to_owned();
+                let listed = output.listed.map(|listed| ListCounts { rule, ..listed });
+                return Ok(EndCounts { items: slot.lock().take(), listed, ..output });
             }
         };
         match publication.publish() {

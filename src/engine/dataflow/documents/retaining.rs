@@ -85,8 +85,10 @@ pub(in crate::dataflow) struct Retaining<F: Follow> {
     pub(in crate::dataflow) documents: SharedDocuments<F::LiveValue>,
     retention: Retention,
     ids_move: bool,
-    /// Whether the corpus is compared with a reference. Its documents that are restored are not counted.
+    /// Whether the corpus is compared with a reference.
     has_reference: bool,
+    /// Whether its documents are restored, and not counted.
+    has_frozen_reference: bool,
     /// The number of documents, alive or ended, when the last epoch was settled.
     places: i64,
     clock: Option<UnixTime>,
@@ -123,6 +125,7 @@ impl<F: Follow> Retaining<F> {
             retention: stages.retention,
             ids_move: stages.ids_move,
             has_reference: stages.scheme.pairs.has_reference(),
+            has_frozen_reference: stages.has_frozen_reference(),
             places: 0,
             clock,
             touched: Vec::new(),
@@ -192,7 +195,8 @@ impl<F: Follow> Retaining<F> {
                 match (was, is) {
                     (false, false) => unknown += u64::from(!is_upsert && !last.is_restored),
                     (false, true) => {
-                        let is_frozen = self.has_reference && last.is_restored && last.id.is_of_reference();
+                        let is_frozen =
+                            self.has_frozen_reference && last.is_restored && last.id.is_of_reference();
                         inserted += u64::from(!is_frozen);
                     }
                     (true, false) if is_late => expired += 1,
