@@ -89,6 +89,18 @@ fn what_is_contained_in_what_stays_is_removed() {
     assert!(refused.code == 2 && refused.err.contains("output.remove_if"), "{refused:?}");
 }
 
+/// A text of fewer words than are compared is counted, and said.
+#[test]
+fn short_texts_are_counted() {
+    let place = Place::new();
+    place.file("feed.jsonl", [upsert("book", &words(0..120)), upsert("line", &words(10..35))].concat());
+    let (run, stats) = place.replay("-p contained --emit pairs feed.jsonl");
+    assert_eq!((&stats["too_short"], run.out.as_str()), (&json!(1), ""));
+    assert!(run.err.contains("1 text with fewer words than filter.least_words"), "{}", run.err);
+    let (_, of_all) = place.replay("-p contained --set filter.least_words=25 --emit pairs feed.jsonl");
+    assert_eq!((&of_all["too_short"], &of_all["pairs"]), (&json!(0), &json!(1)));
+}
+
 /// The records of both lists, as they were read; marks; a reference, which stays whatever lies in it.
 #[test]
 fn records_of_both_lists_are_copied() {

@@ -24,6 +24,7 @@ use super::watches::{WatchContent, WatchUpdate};
 use crate::dataflow::documents::retain::Tick;
 use dupflow_core::doc::fields::FieldFlaws;
 use dupflow_core::doc::retention::RetentionClock;
+use dupflow_core::filter::PairFilter;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::origins::Origins;
 use dupflow_core::run::watch::WatchChange;
@@ -159,7 +160,8 @@ impl Batches {
         let until = self.stages.until;
         let (mut after, mut undated) = (0, 0);
         let mut arrivals = self.outputs.arrivals.at(capabilities);
-        let (mut events, mut bytes, mut empty, mut restored, mut reference) = (0, 0, 0, 0, 0);
+        let (mut events, mut bytes, mut empty, mut too_short) = (0, 0, 0, 0);
+        let (mut restored, mut reference) = (0, 0);
         let (mut newest, mut flaws) = (None, [0; 3]);
         let mut updates = Vec::new();
         let end = intake.read(&mut |record| {
@@ -180,6 +182,7 @@ impl Batches {
                     events += 1;
                     bytes += u64::from(arrival.bytes);
                     empty += u64::from(matches!(arrival.content, ArrivalContent::Empty));
+                    too_short += u64::from(is_too_short(&arrival.content, &*self.stages.filter));
                     arrival
                 }
                 BatchRecord::Restored(id, value) => {
@@ -209,6 +212,7 @@ impl Batches {
             (Counter::Events, events),
             (Counter::Bytes, bytes),
             (Counter::Empty, empty),
+            (Counter::TooShort, too_short),
             (Counter::FieldsMissing, flaws[0]),
             (Counter::FieldsTooLong, flaws[1]),
             (Counter::FieldsUnusable, flaws[2]),
@@ -255,6 +259,13 @@ impl Batches {
             self.outputs.ticks.at(capabilities).give_all(to_each);
         }
     }
+}
+
+/// Whether the filter compares a document with none but its copies: its first word does not pass beside
+/// itself.
+fn is_too_short(content: &ArrivalContent, filter: &dyn PairFilter) -> bool {
+    let ArrivalContent::Sketch(_, sketch) = content else { return false };
+    sketch.words.first().is_some_and(|word| !filter.first_word(*word, *word))
 }
 
 /// Whether an event of this time is after `until`; an event without a time is not.

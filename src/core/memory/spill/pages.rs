@@ -226,7 +226,8 @@ impl PagedRows {
 /// What a row adds to the sum of its page: another number at each place, so that rows that are exchanged, or
 /// lost to the same older ones, are noticed.
 fn placed(sum: RowSum, row_of_page: usize) -> RowSum {
-    sum.wrapping_mul(2 * row_of_page as RowSum + 1)
+    let place = RowSum::try_from(row_of_page).expect("a page has fewer than 2^32 rows");
+    sum.wrapping_mul(2 * place + 1)
 }
 
 pub(super) fn sum(row: &[u64]) -> RowSum {

@@ -7,7 +7,7 @@ use super::inputs::field_name;
 use super::problems::{self, Problems};
 use super::share;
 use crate::config::{Deployment, EmitKind, Plan, ReferenceConfig, SinkConfig};
-use dupflow_connectors::formats::InputLayout;
+use dupflow_connectors::formats::{IdRule, InputLayout};
 use dupflow_connectors::inputs::{Input, files_of, for_each_event};
 use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::cluster::ClusterKind;
@@ -58,6 +58,9 @@ impl ReferenceArgs {
     /// The resolved inputs of the reference, read like the inputs (`layout`) but for its own fields; none if
     /// there is no reference.
     pub(in crate::cli) fn resolve(&self, layout: InputLayout, problems: &mut Problems) -> Vec<Input> {
+        if self.against_id_field.is_some() && layout.ids == IdRule::File {
+            problems.note("--against-id-field: has no effect with --ids file");
+        }
         let layout = InputLayout {
             id: self.against_id_field.clone().unwrap_or(layout.id),
             text: self.against_text_field.clone().unwrap_or(layout.text),

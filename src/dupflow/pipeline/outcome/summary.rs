@@ -31,6 +31,8 @@ pub struct Summary {
     pub bytes: u64,
     /// Upserts whose text has no token.
     pub empty: u64,
+    /// Upserts whose text has fewer words than `filter.least_words`.
+    pub too_short: u64,
     /// Upserts that repeat the document in force.
     pub unchanged: u64,
     /// Deletes of ids without a live document.
@@ -255,6 +257,7 @@ impl Summary {
             sketches: counts.balance(Counter::SketchesBorn, Counter::SketchesDied),
             bytes: count(Counter::Bytes),
             empty: count(Counter::Empty),
+            too_short: count(Counter::TooShort),
             unchanged: count(Counter::Unchanged),
             unknown_deletes: count(Counter::UnknownDeletes),
             expired: count(Counter::Expired),
