@@ -12,7 +12,7 @@
 //!
 //! This is what `sha256sum` prints for these files. Files that are skipped or cannot be read are not in it.
 //!
-//! [`end_digest`] is a cheap check of an output that is continued: of its last bytes only.
+//! `end_digest` is a cheap check of an output that is continued: of its last bytes only.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

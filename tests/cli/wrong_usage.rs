@@ -465,6 +465,49 @@ fn an_input_is_not_overwritten_under_another_name() {
     assert_eq!([place.read("a.jsonl"), place.read("in/b.jsonl")], [row, row]);
 }
 
+/// Files that the program writes, or keeps for itself, are not read as documents, wherever links lead; and no
+/// file is on both sides of a comparison.
+#[cfg(unix)]
+#[test]
+fn what_is_written_or_compared_with_is_no_input() {
+    let place = Place::new();
+    let row = "{\"id\":\"a\",\"text\":\"one two three\"}\n";
+    for name in ["a.jsonl", "in/b.jsonl", "other/c.jsonl", "copies/d.jsonl"] {
+        place.file(name, row);
+    }
+    let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, place.path(name)).unwrap();
+    link("../other", "in/link");
+    link("../a.jsonl", "copies/a.jsonl");
+    std::fs::hard_link(place.path("a.jsonl"), place.path("h.jsonl")).unwrap();
+    let in_folder = |key: &str, name: &str| format!("{key}: \"{name}\" is in the folder");
+    let both = |name: &str| format!("--against: \"{name}\" is an input, too");
+    for (arguments, said) in [
+        ("in -o other/out.jsonl", in_folder("--output", "other/out.jsonl")),
+        ("in --stats other/stats.json", in_folder("--stats", "other/stats.json")),
+        ("in --dead-letter other/bad", in_folder("--dead-letter", "other/bad")),
+        ("in -o out.jsonl --resume other/work", in_folder("--resume", "other/work")),
+        ("--against h.jsonl --emit keep a.jsonl", both("a.jsonl")),
+        ("--against copies --emit keep a.jsonl", both("a.jsonl")),
+        ("--against in --emit keep in/b.jsonl", both("in/b.jsonl")),
+        ("--against in/b.jsonl --emit keep in", both("in/b.jsonl")),
+    ] {
+        let run = place.run(&format!("replay -q {arguments}"));
+        assert!(run.code == 2 && run.err.contains(&said), "{arguments}: {run:?}");
+    }
+    for state in ["in/state", "other/state"] {
+        place.file(
+            "run.toml",
+            format!("[source]\ninputs = [\"in\"]\n[sink]\npath = \"out\"\n[state]\npath = \"{state}\"\n"),
+        );
+        for command in ["run", "check"] {
+            let run = place.run(&format!("{command} -c run.toml"));
+            let said = in_folder("state.path", state);
+            assert!(run.code == 2 && run.err.contains(&said), "{command} {state}: {run:?}");
+        }
+    }
+    assert!(!place.path("out").exists() && !place.path("in/state").exists());
+}
+
 #[test]
 fn standard_input_is_read_once() {
     let place = Place::new();

@@ -1,7 +1,9 @@
 //! Opens inputs a second time, for the bytes of their records.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::folder::{holds_records, in_order, is_hidden};
@@ -114,4 +116,15 @@ pub fn files_of(inputs: &[Input]) -> Vec<Input> {
         }
     }
     files
+}
+
+/// The folders below which files are read: those of the inputs, and those that links in them lead to. Each
+/// without links and dots, with the path by which it is reached.
+pub fn folders_of(inputs: &[Input]) -> BTreeMap<PathBuf, PathBuf> {
+    let roots = inputs.iter().filter(|input| input.is_folder()).filter_map(Input::path);
+    let linked = roots.flat_map(|root| {
+        let all = in_order(root).into_iter().filter_entry(|entry| !is_hidden(entry)).flatten();
+        all.filter(|entry| entry.depth() == 0 || entry.path_is_symlink() && entry.file_type().is_dir())
+    });
+    linked.filter_map(|entry| Some((entry.path().canonicalize().ok()?, entry.into_path()))).collect()
 }

@@ -8,7 +8,7 @@ use super::problems::{self, Problems};
 use super::share;
 use crate::config::{Deployment, EmitKind, Plan, ReferenceConfig, SinkConfig};
 use dupflow_connectors::formats::{IdRule, InputLayout};
-use dupflow_connectors::inputs::{Input, files_of, for_each_event};
+use dupflow_connectors::inputs::{Input, file_number, file_numbers, files_of, for_each_event};
 use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::cluster::ClusterKind;
 use dupflow_core::doc::retention::Retention;
@@ -44,12 +44,24 @@ pub struct ReferenceArgs {
 
 /// Reports inputs that are in the reference of `key`, too: all their documents would be their own matches.
 pub(in crate::cli) fn check_sides(key: &str, reference: &[Input], inputs: &[Input], problems: &mut Problems) {
-    let place = |input: &Input| input.path().and_then(|path| path.canonicalize().ok());
-    let known: BTreeSet<PathBuf> = reference.iter().filter_map(place).collect();
-    for input in inputs.iter().filter(|input| place(input).is_some_and(|at| known.contains(&at))) {
+    if reference.is_empty() {
+        return;
+    }
+    let place = |file: &Input| file.path().and_then(|path| path.canonicalize().ok());
+    let (known, numbers) =
+        (files_of(reference).iter().filter_map(place).collect::<BTreeSet<_>>(), file_numbers(reference));
+    let is_both = |file: &&Input| {
+        place(file).is_some_and(|at| known.contains(&at))
+            || file.path().and_then(file_number).is_some_and(|number| numbers.contains(&number))
+    };
+    let files = files_of(inputs);
+    let mut both = files.iter().filter(is_both);
+    if let Some(file) = both.next() {
+        let more = both.count();
+        let more = if more > 0 { format!(", and so are {more} more files") } else { String::new() };
         problems.note(format_args!(
-            "{key}: {:?} is an input, too, and all its documents would be their own matches",
-            input.name()
+            "{key}: \"{}\" is an input, too{more}, and all its documents would be their own matches",
+            file.name()
         ));
     }
 }

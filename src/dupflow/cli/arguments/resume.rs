@@ -214,14 +214,7 @@ impl ResumableReplay {
                 input.name()
             ));
         }
-        for input in inputs.iter().filter(|input| input.is_folder()).filter_map(Input::path) {
-            if input.canonicalize().is_ok_and(|input| self.folder.starts_with(input)) {
-                problems.note(format_args!(
-                    "--resume: {:?} is in the folder {input:?}, whose files are the documents",
-                    self.named
-                ));
-            }
-        }
+        written::check_folder("--resume", &self.named, inputs, problems);
     }
 
     /// Reports in what this replay differs from the one in the folder.

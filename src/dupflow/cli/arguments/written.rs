@@ -8,7 +8,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
-use dupflow_connectors::inputs::{Input, file_number, file_numbers};
+use dupflow_connectors::inputs::{Input, file_number, file_numbers, folders_of};
 
 /// A file that is written: the option or key that names it, its path, and the suffixes of files written
 /// beside it.
@@ -29,6 +29,7 @@ pub(in crate::cli) fn check(
     let mut known: Vec<(&str, PathBuf)> = Vec::new();
     // Numbers of the files of the inputs, looked up if a written file exists.
     let numbers = LazyCell::new(|| file_numbers(inputs));
+    let folders = LazyCell::new(|| folders_of(inputs));
     for (option, path, beside) in written {
         if *path == Path::new("-") {
             problems.note(format_args!("{option}: standard output is not possible here: name a file"));
@@ -42,10 +43,8 @@ pub(in crate::cli) fn check(
             let Ok(file) = resolved(&path) else { continue };
             let places = || inputs.iter().filter_map(Input::path);
             let is_input = |input: &Path| input.canonicalize().is_ok_and(|place| place == file);
-            let holds = |input: &&Path| {
-                input.is_dir() && input.canonicalize().is_ok_and(|place| file.starts_with(place))
-            };
-            if let Some(input) = places().find(holds).filter(|_| suffix.is_empty()) {
+            let mut holding = folders.iter().filter(|(folder, _)| file.starts_with(folder));
+            if let Some((_, input)) = holding.next().filter(|_| suffix.is_empty()) {
                 problems.note(format_args!(
                     "{option}: {path:?} is in the folder {input:?}, whose files are the documents; write it \
                      elsewhere"
@@ -63,6 +62,16 @@ pub(in crate::cli) fn check(
             }
             known.push((option, file));
         }
+    }
+}
+
+/// Reports a folder of the program's own files that is in an input, where they would be read as documents.
+pub(in crate::cli) fn check_folder(option: &str, path: &Path, inputs: &[Input], problems: &mut Problems) {
+    let Ok(place) = resolved(path) else { return };
+    if let Some((_, input)) = folders_of(inputs).iter().find(|(folder, _)| place.starts_with(folder)) {
+        problems.note(format_args!(
+            "{option}: {path:?} is in the folder {input:?}, whose files are the documents"
+        ));
     }
 }
 

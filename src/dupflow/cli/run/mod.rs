@@ -285,6 +285,9 @@ pub(super) fn note_conflicts(
     reference::check_sides("reference.inputs", &of_reference, inputs, problems);
     let inputs = [inputs, &of_reference].concat();
     written::check(&written, &read, &inputs, problems);
+    if let Some(state) = &deployment.state {
+        written::check_folder("state.path", Path::new(&state.location), &inputs, problems);
+    }
 }
 
 /// Reports a rule of `output.keep` that tables cannot apply: their views always keep the document that names
