@@ -29,7 +29,8 @@ counters! {
     Bytes "bytes" "Bytes of text read.",
     Empty "empty" "Upserts whose text has no token.",
     TooShort "too_short"
-        "Upserts whose text has fewer words than filter.least_words: they are in pairs with their copies only.",
+        "Upserts whose text has fewer words than filter.least_words: they are in pairs with their copies \
+        only.",
     FieldsMissing "fields_missing" "Fields of upserts without a value: absent, null or an empty text.",
     FieldsTooLong "fields_too_long" "Fields of upserts whose value is longer than 256 bytes: they are empty.",
     FieldsUnusable "fields_unusable"
