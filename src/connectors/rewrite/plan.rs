@@ -27,7 +27,7 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
     let mut first: Option<(String, FileFormat, Vec<u8>)> = None;
     for file in &files {
         let name = file.name();
-        let Reopened { format, text, records, dialect, .. } = match reopen(file) {
+        let opened = match reopen(file) {
             Ok(opened) => opened,
             Err(error) => {
                 let of = unreadable.entry(error.to_string()).or_insert_with(|| (name.to_string(), 0));
@@ -35,6 +35,8 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
                 continue;
             }
         };
+        let Reopened { format, records, dialect, .. } = &opened;
+        let (format, dialect) = (*format, *dialect);
         if settings.mark.is_some() && format == FileFormat::Warc {
             problems.push(format!("--mark: \"{name}\" is a web archive, whose records have no columns"));
         }
@@ -44,13 +46,13 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
                  their texts: take --emit remove"
             ));
         }
-        let header = match &records {
+        let header = match records {
             RawRecords::Bytes(raw) => raw.header().to_vec(),
             #[cfg(feature = "parquet")]
             RawRecords::Rows(rows) => rows.schema_text().into_bytes(),
         };
         if let Some(columns) = &columns {
-            let taken = match &records {
+            let taken = match records {
                 RawRecords::Bytes(_) if header.is_empty() => None,
                 RawRecords::Bytes(_) => marked_csv_header(&header, dialect, columns).err(),
                 #[cfg(feature = "parquet")]
@@ -61,8 +63,8 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
             problems.extend(taken.map(|error| format!("--mark: \"{name}\": {error}")));
         }
         #[cfg(feature = "parquet")]
-        if let RawRecords::Rows(rows) = records
-            && let Some(error) = settings.cuts().then(|| rows.with_cuts(&text).err()).flatten()
+        if let RawRecords::Rows(rows) = opened.records
+            && let Some(error) = settings.cuts().then(|| rows.with_cuts(&opened.text).err()).flatten()
         {
             problems.push(format!("text.split: \"{name}\": {error}"));
         }
