@@ -326,6 +326,7 @@ fn what_has_no_meaning_beside_a_reference_is_refused() {
     for (inputs, said) in [
         ("[\"none\"]", "none"),
         ("[\"new.jsonl\"]", "reference.inputs: \"new.jsonl\" is an input, too"),
+        ("[\"n*.jsonl\"]", "reference.inputs: \"new.jsonl\" is an input, too"),
         ("[\"-\"]", "reference.inputs: \"-\": each start reads the reference again"),
         ("[]\nformat = \"csv\"", "reference.format: there is no reference: set reference.inputs"),
     ] {

@@ -2,12 +2,12 @@
 //!
 //! In: pairs with exact shares. Out: the documents that go, each with the one that stays and contains it.
 //!
-//! Documents with the same features, whose shares are both 1, are a *class*, of which the least id stands for
+//! Documents with the same features are a *class*: both shares of such a pair are 1. The least id stands for
 //! all. A class goes if its share in a larger class that stays is large enough. Which of two texts is larger
 //! follows from the shares of the pair: the larger one has the smaller share in the other. These are s / |A|
 //! and s / |B| for s common features, which are different billionths below 10^8 features. So "lies in a
 //! larger one" has no circle, exactly one set of classes satisfies the rule, and no sizes are needed. To
-//! remove what lies in *any* larger document would also remove documents whose only container goes itself.
+//! remove what lies in *any* larger document would also remove documents that lie in nothing that stays.
 //!
 //! A document of a reference stays, whatever it lies in, and what lies in it goes, even if it is larger. Ids
 //! of a reference sort before all others, so a class that has one is named by it.
@@ -92,7 +92,7 @@ pub fn removed(
 /// Whether each class stays: those in no container that stays. Containers are larger, so there is no circle.
 fn staying(containers: &[Vec<(usize, f64)>]) -> Vec<bool> {
     let mut stays: Vec<Option<bool>> = vec![None; containers.len()];
-    // The classes whose containers are being decided, with the next container of each.
+    // Classes with containers that are not decided yet, each with its next container.
     let mut open: Vec<(usize, usize)> = Vec::new();
     for start in 0..containers.len() {
         open.push((start, 0));

@@ -8,7 +8,7 @@ use super::problems::{self, Problems};
 use super::share;
 use crate::config::{Deployment, EmitKind, Plan, ReferenceConfig, SinkConfig};
 use dupflow_connectors::formats::{IdRule, InputLayout};
-use dupflow_connectors::inputs::{Input, file_number, file_numbers, files_of, for_each_event};
+use dupflow_connectors::inputs::{Input, file_number, files_of, for_each_event};
 use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::cluster::ClusterKind;
 use dupflow_core::doc::retention::Retention;
@@ -48,11 +48,13 @@ pub(in crate::cli) fn check_sides(key: &str, reference: &[Input], inputs: &[Inpu
         return;
     }
     let place = |file: &Input| file.path().and_then(|path| path.canonicalize().ok());
-    let (known, numbers) =
-        (files_of(reference).iter().filter_map(place).collect::<BTreeSet<_>>(), file_numbers(reference));
+    let number = |file: &Input| file.path().and_then(file_number);
+    let known = files_of(reference);
+    let places: BTreeSet<_> = known.iter().filter_map(place).collect();
+    let numbers: BTreeSet<_> = known.iter().filter_map(number).collect();
     let is_both = |file: &&Input| {
-        place(file).is_some_and(|at| known.contains(&at))
-            || file.path().and_then(file_number).is_some_and(|number| numbers.contains(&number))
+        place(file).is_some_and(|at| places.contains(&at))
+            || number(file).is_some_and(|number| numbers.contains(&number))
     };
     let files = files_of(inputs);
     let mut both = files.iter().filter(is_both);

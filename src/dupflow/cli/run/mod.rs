@@ -280,8 +280,10 @@ pub(super) fn note_conflicts(
     let of_watches =
         deployment.watch.iter().flat_map(WatchConfig::written).map(|(key, path)| (key, path, &[][..]));
     let written: Vec<_> = written.into_iter().flatten().chain(of_views).chain(of_watches).collect();
-    let of_reference = deployment.reference.iter().flat_map(|reference| &reference.inputs);
-    let of_reference: Vec<_> = of_reference.map(|path| Input::at(path)).collect();
+    // What is missing is reported where the reference is.
+    let of_reference = deployment.reference.as_ref();
+    let of_reference = of_reference.and_then(|of| Input::resolve(&of.inputs, of.layout.clone()).ok());
+    let of_reference = of_reference.unwrap_or_default();
     reference::check_sides("reference.inputs", &of_reference, inputs, problems);
     let inputs = [inputs, &of_reference].concat();
     written::check(&written, &read, &inputs, problems);
