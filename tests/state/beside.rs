@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dupflow::connectors::state::{
-    Folder, MemoryStore, OpenSnapshot, Snapshot, StateError, UnreadShards, inspect, verify,
+    Folder, MemoryStore, OpenSnapshot, SharedState, StateError, UnreadShards, inspect, verify,
 };
 use parking_lot::Mutex;
 
@@ -95,7 +95,7 @@ fn the_files_of_a_snapshot_stay_while_threads_and_other_processes_read_it() {
     let (mut state, ..) = restart(store.clone());
     (1..=20).for_each(|epoch| publish(&mut state, epoch).unwrap());
     let snapshot = state.latest(u64::MAX).unwrap().unwrap();
-    let there = Snapshot::decode(Box::new(store.clone()), &snapshot.encode()).unwrap().unwrap();
+    let there = SharedState::new(Box::new(store.clone())).snapshot(&snapshot.encode()).unwrap().unwrap();
     assert_eq!(there.saved(), snapshot.saved());
     (21..=60).for_each(|epoch| publish(&mut state, epoch).unwrap());
     state.compact().unwrap();

@@ -17,3 +17,4 @@ mod model;
 mod objects;
 mod owners;
 mod script;
+mod several;

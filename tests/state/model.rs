@@ -1,11 +1,16 @@
-//! Any sequence of publishes, restarts and compactions, interrupted anywhere, against a map.
+//! Any sequence of publishes, restarts and compactions, interrupted anywhere, against a map; by one process
+//! and by several.
+
+use std::sync::Arc;
 
 use dupflow::connectors::state::{MemoryStore, StateError, Store, StoredState, verify};
+use dupflow::core::doc::changes::Changes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::broken::{Broken, Fault};
 use super::script::{Change, Documents, SMALL, changes, documents, publish, restart, saved, usual_documents};
+use super::several::Several;
 
 /// A step of a run.
 #[derive(Clone, Debug)]
@@ -41,15 +46,47 @@ fn repeat<T>(
     }
 }
 
-/// Executes steps on a store. If `is_patient`, a failed publish is repeated until it succeeds.
-fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
+/// A state, and the other processes that write it.
+struct Opened {
+    state: StoredState,
+    several: Option<Arc<Several>>,
+}
+
+impl Opened {
+    fn new(store: &Broken, writers: usize) -> Result<Self, StateError> {
+        let mut state = StoredState::open(Box::new(store.clone()))?.with_rule(SMALL);
+        if writers == 0 {
+            return Ok(Self { state, several: None });
+        }
+        let several = Several::new(&vec![store.clone(); writers], &state.owner())?;
+        state.share_with(Arc::clone(&several) as _);
+        Ok(Self { state, several: Some(several) })
+    }
+
+    /// Publishes changes, and repeats that while it fails with an error that may be repeated.
+    fn publish(
+        &mut self,
+        epoch: u64,
+        table: Option<u64>,
+        changes: &[Changes],
+        may_repeat: impl Fn(&StateError) -> bool,
+    ) -> Result<(), StateError> {
+        let own = self.several.as_ref().map(|several| several.share(epoch, changes));
+        let changes = own.as_deref().unwrap_or(changes);
+        repeat(may_repeat, || self.state.publish_through(&saved(epoch, table), changes, epoch))
+    }
+}
+
+/// Executes steps on a store, which `writers` other processes reach too. If `is_patient`, a failed publish is
+/// repeated until it succeeds.
+fn run(store: &Broken, writers: usize, steps: &[Step], is_patient: bool) -> Outcome {
     let mut history = vec![(0, Documents::new())];
     let mut attempted = Vec::new();
     let any = |_: &StateError| is_patient;
     let io = |error: &StateError| is_patient && matches!(error, StateError::Io { .. });
     let outcome = (|| -> Result<(), StateError> {
-        let open = || repeat(io, || Ok(StoredState::open(Box::new(store.clone()))?.with_rule(SMALL)));
-        let mut state = open()?;
+        let open = || repeat(io, || Opened::new(store, writers));
+        let mut opened = open()?;
         let mut table = None;
         for (number, step) in (1..).zip(steps) {
             match step {
@@ -57,37 +94,37 @@ fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
                     let (_, mut alive) = history.last().unwrap().clone();
                     let buffers = changes(number, list, &mut alive);
                     attempted = vec![(number, alive.clone())];
-                    repeat(io, || state.publish(&saved(number, table), &buffers))?;
+                    opened.publish(number, table, &buffers, io)?;
                     attempted.clear();
                     history.push((number, alive));
                 }
                 Step::Table => {
-                    repeat(any, || state.put_table(number, &number.to_le_bytes()))?;
+                    repeat(any, || opened.state.put_table(number, &number.to_le_bytes()))?;
                     table = Some(number);
                 }
                 Step::Compact => {
-                    repeat(any, || state.compact())?;
-                    assert!(documents(&mut state, u64::MAX)? == *history.last().unwrap());
+                    repeat(any, || opened.state.compact())?;
+                    assert!(documents(&mut opened.state, u64::MAX)? == *history.last().unwrap());
                 }
                 Step::Restart => {
-                    drop(state);
-                    state = open()?;
-                    assert!(documents(&mut state, u64::MAX)? == *history.last().unwrap());
+                    drop(opened);
+                    opened = open()?;
+                    assert!(documents(&mut opened.state, u64::MAX)? == *history.last().unwrap());
                     if let Some(table) = table {
-                        assert_eq!(state.table(table)?.unwrap(), table.to_le_bytes());
+                        assert_eq!(opened.state.table(table)?.unwrap(), table.to_le_bytes());
                     }
                 }
                 Step::GoBack(list) => {
-                    drop(state);
-                    state = open()?;
+                    drop(opened);
+                    opened = open()?;
                     let before = history.last().unwrap().0.saturating_sub(1);
-                    let back = documents(&mut state, before)?;
+                    let back = documents(&mut opened.state, before)?;
                     // A compaction publishes twice, so the publish before it may have been removed.
                     let at = history.iter().position(|known| *known == back).expect("it was published");
                     let mut alive = back.1;
                     let buffers = changes(number, list, &mut alive);
                     attempted = vec![history[at].clone(), (number, alive.clone())];
-                    repeat(any, || state.publish(&saved(number, table), &buffers))?;
+                    opened.publish(number, table, &buffers, any)?;
                     attempted.clear();
                     history.truncate(at + 1);
                     history.push((number, alive));
@@ -150,14 +187,16 @@ fn long_run() -> Vec<Step> {
 #[test]
 fn interrupted_before_and_after_every_operation() {
     let steps = long_run();
-    let whole = sound(&MemoryStore::default());
-    let acknowledged = run(&whole, &steps, false).acknowledged;
-    assert!(acknowledged.1.is_empty() && whole.count() > 150, "{}", whole.count());
-    for at in 0..whole.count() {
-        for kind in 0..2 {
-            let memory = MemoryStore::default();
-            let outcome = run(&Broken::new(memory.clone(), at, fault(kind)), &steps, false);
-            holds(&memory, &outcome);
+    for writers in [0, 2] {
+        let whole = sound(&MemoryStore::default());
+        let acknowledged = run(&whole, writers, &steps, false).acknowledged;
+        assert!(acknowledged.1.is_empty() && whole.count() > 150, "{}", whole.count());
+        for at in 0..whole.count() {
+            for kind in 0..2 {
+                let memory = MemoryStore::default();
+                let outcome = run(&Broken::new(memory.clone(), at, fault(kind)), writers, &steps, false);
+                holds(&memory, &outcome);
+            }
         }
     }
 }
@@ -165,14 +204,16 @@ fn interrupted_before_and_after_every_operation() {
 #[test]
 fn every_operation_may_fail_once() {
     let steps = long_run();
-    let whole = sound(&MemoryStore::default());
-    let expected = run(&whole, &steps, true).acknowledged;
-    for at in 0..whole.count() {
-        for kind in 2..4 {
-            let memory = MemoryStore::default();
-            let outcome = run(&Broken::new(memory.clone(), at, fault(kind)), &steps, true);
-            assert!(outcome.acknowledged == expected, "operation {at}");
-            holds(&memory, &outcome);
+    for writers in [0, 2] {
+        let whole = sound(&MemoryStore::default());
+        let expected = run(&whole, writers, &steps, true).acknowledged;
+        for at in 0..whole.count() {
+            for kind in 2..4 {
+                let memory = MemoryStore::default();
+                let outcome = run(&Broken::new(memory.clone(), at, fault(kind)), writers, &steps, true);
+                assert!(outcome.acknowledged == expected, "{writers} writers, operation {at}");
+                holds(&memory, &outcome);
+            }
         }
     }
 }
@@ -245,9 +286,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_run_interrupted_anywhere(steps in vec(step(), 1..30), at in 0..200_u64, kind in 0..4_usize) {
+    fn any_run_interrupted_anywhere(
+        writers in 0..3_usize,
+        steps in vec(step(), 1..30),
+        at in 0..300_u64,
+        kind in 0..4_usize,
+    ) {
         let memory = MemoryStore::default();
-        let outcome = run(&Broken::new(memory.clone(), at, fault(kind)), &steps, kind >= 2);
+        let outcome = run(&Broken::new(memory.clone(), at, fault(kind)), writers, &steps, kind >= 2);
         holds(&memory, &outcome);
     }
 }

@@ -13,13 +13,15 @@ use std::thread::{Builder, JoinHandle};
 use std::{io, mem};
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use super::error::StateError;
-use super::files::StateFiles;
+use super::files::{SegmentNames, StateFiles};
 use super::ids::{IdSet, SHARDS};
 use super::manifest::{GROUPS, Manifest, ShardGroup, shards_of};
 use super::segment::{SegmentFile, SegmentWriter};
 use super::snapshot::{DeletedRecords, OpenSegments};
+use super::writers::SharedRebase;
 use dupflow_core::doc::changes::ChangeRecord;
 
 /// A publish waits for the thread when the deltas have more than this many times the bytes of the bases.
@@ -51,7 +53,7 @@ pub(super) enum CompactionTask {
 }
 
 /// A result of a task.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum CompactionResult {
     Base(u8, ShardGroup),
     Merged { first: u64, last: u64, segment: Option<SegmentFile> },
@@ -115,14 +117,13 @@ pub(super) fn unfolded(manifest: &Manifest) -> Vec<u8> {
     (0..GROUPS).filter(|group| manifest.deltas_of(*group).next().is_some()).collect()
 }
 
-/// Executes a task, and calls `made` with each file as it is written. `name` must return unique file names.
+/// Executes a task, until it is stopped. Each file is a result as soon as it is written.
 pub(super) fn execute(
     files: &StateFiles,
     manifest: &Manifest,
     task: CompactionTask,
-    is_stopped: &AtomicBool,
-    name: impl Fn(&str) -> String,
-    mut made: impl FnMut(CompactionResult),
+    names: &SegmentNames,
+    progress: &CompactionProgress,
 ) -> Result<(), StateError> {
     let mut seen = IdSet::default();
     match task {
@@ -131,15 +132,15 @@ pub(super) fn execute(
             let through = manifest.deltas.last().map_or(0, |delta| delta.last);
             for group in groups {
                 segments.open_base(files, manifest, group)?;
-                let mut writer = SegmentWriter::new(files, name("base"))?;
+                let mut writer = SegmentWriter::new(files, names.next("base"))?;
                 for shard in shards_of(group) {
-                    if is_stopped.load(Ordering::Relaxed) {
+                    if progress.is_stopped() {
                         return Ok(());
                     }
                     let write = |record: ChangeRecord<'_>| writer.record(shard, record);
                     segments.each(shard, DeletedRecords::Skip, &mut seen, write)?;
                 }
-                made(CompactionResult::Base(group, ShardGroup { through, base: writer.finish()? }));
+                progress.add(CompactionResult::Base(group, ShardGroup { through, base: writer.finish()? }));
             }
         }
         CompactionTask::Merge(first, last) => {
@@ -147,51 +148,87 @@ pub(super) fn execute(
             let within = manifest.deltas.iter().filter(|delta| delta.first >= first && delta.last <= last);
             merged.deltas = within.cloned().collect();
             let segments = OpenSegments::open(files, &merged, [])?;
-            let mut writer = SegmentWriter::new(files, name("delta"))?;
+            let mut writer = SegmentWriter::new(files, names.next("delta"))?;
             for shard in 0..SHARDS {
-                if is_stopped.load(Ordering::Relaxed) {
+                if progress.is_stopped() {
                     return Ok(());
                 }
                 let write = |record: ChangeRecord<'_>| writer.record(shard, record);
                 segments.each(shard, DeletedRecords::Keep, &mut seen, write)?;
             }
-            made(CompactionResult::Merged { first, last, segment: writer.finish()? });
+            progress.add(CompactionResult::Merged { first, last, segment: writer.finish()? });
         }
     }
     Ok(())
 }
 
-/// A task running on a thread. Dropping it stops the thread and waits for it.
-#[derive(Debug)]
-pub(super) struct CompactionJob {
-    made: Arc<Mutex<Vec<CompactionResult>>>,
-    is_stopped: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<(), StateError>>>,
+/// What a compaction has written so far, and whether it is to stop.
+#[derive(Debug, Default)]
+pub(super) struct CompactionProgress {
+    made: Mutex<Vec<CompactionResult>>,
+    is_stopped: AtomicBool,
 }
 
-impl CompactionJob {
-    /// Starts a thread of low priority.
-    pub(super) fn start(
-        files: &StateFiles,
-        manifest: &Manifest,
-        task: CompactionTask,
-        name: impl Fn(&str) -> String + Send + 'static,
-    ) -> io::Result<Self> {
-        let made = Arc::new(Mutex::new(Vec::new()));
-        let is_stopped = Arc::new(AtomicBool::new(false));
-        let (files, manifest) = (files.clone(), manifest.clone());
-        let (make, stop) = (Arc::clone(&made), Arc::clone(&is_stopped));
-        let thread = Builder::new().name("state-compaction".to_owned()).spawn(move || {
-            lower_priority();
-            let push = |file| make.lock().push(file);
-            execute(&files, &manifest, task, &stop, name, push)
-        })?;
-        Ok(Self { made, is_stopped, thread: Some(thread) })
+impl CompactionProgress {
+    pub(super) fn add(&self, result: CompactionResult) {
+        self.made.lock().push(result);
     }
 
     /// Takes the results since the last call.
     pub(super) fn take(&self) -> Vec<CompactionResult> {
         mem::take(&mut self.made.lock())
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+}
+
+/// A compaction on a thread of low priority. Dropping it stops the thread and waits for it.
+#[derive(Debug)]
+pub(super) struct CompactionJob {
+    progress: Arc<CompactionProgress>,
+    thread: Option<JoinHandle<Result<(), StateError>>>,
+    /// The part that other processes do.
+    shared: Option<SharedRebase>,
+}
+
+impl CompactionJob {
+    /// Starts the thread.
+    pub(super) fn spawn(
+        work: impl FnOnce(&CompactionProgress) -> Result<(), StateError> + Send + 'static,
+    ) -> io::Result<Self> {
+        let progress = Arc::<CompactionProgress>::default();
+        let own = Arc::clone(&progress);
+        let thread = Builder::new().name("state-compaction".to_owned()).spawn(move || {
+            lower_priority();
+            work(&own)
+        })?;
+        Ok(Self { progress, thread: Some(thread), shared: None })
+    }
+
+    /// Starts a task, of which other processes may do a part.
+    pub(super) fn start(
+        files: &StateFiles,
+        manifest: &Manifest,
+        task: CompactionTask,
+        names: &SegmentNames,
+        shared: Option<SharedRebase>,
+    ) -> io::Result<Self> {
+        let (files, manifest, names, others) =
+            (files.clone(), manifest.clone(), names.clone(), shared.clone());
+        let mut job = Self::spawn(move |progress| {
+            let own = execute(&files, &manifest, task, &names, progress);
+            let theirs = others.map_or(Ok(()), |others| others.gather(progress));
+            own.and(theirs)
+        })?;
+        job.shared = shared;
+        Ok(job)
+    }
+
+    /// Takes the results since the last call.
+    pub(super) fn take(&self) -> Vec<CompactionResult> {
+        self.progress.take()
     }
 
     /// Whether the thread has ended.
@@ -205,17 +242,23 @@ impl CompactionJob {
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
+    /// Lets the thread, and other processes, stop at the next shard.
+    pub(super) fn request_stop(&self) {
+        self.progress.is_stopped.store(true, Ordering::Relaxed);
+        self.shared.iter().for_each(SharedRebase::stop);
+    }
+
     /// Stops the thread at the next shard, and waits for it.
     pub(super) fn stop(&mut self) -> Result<(), StateError> {
-        self.is_stopped.store(true, Ordering::Relaxed);
+        self.request_stop();
         self.wait()
     }
 }
 
 impl Drop for CompactionJob {
     fn drop(&mut self) {
-        self.is_stopped.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
+            self.request_stop();
             // No caller can receive its failure here.
             drop(thread.join());
         }

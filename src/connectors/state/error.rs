@@ -62,6 +62,23 @@ pub enum StateError {
         /// Fingerprint of the table.
         fingerprint: u64,
     },
+    /// A process has stored its changes elsewhere.
+    #[error(
+        "{writer} has stored \"{file}\", which is not there for process 0: `state.path` has to name the same \
+         folder or bucket for all processes, or one that exists for process 0 only"
+    )]
+    NotShared {
+        /// The process.
+        writer: String,
+        /// The file, as process 0 would reach it.
+        file: String,
+    },
+    /// The run has ended before a process has stored its changes.
+    #[error("{writer} has not stored its share of the state: the run has ended")]
+    NoReply {
+        /// The process.
+        writer: String,
+    },
     /// The location is not valid.
     #[error("state location \"{location}\": {what}")]
     Location {

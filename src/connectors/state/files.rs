@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::StateError;
 use super::store::{Ownership, Store, Upload, is_part};
@@ -11,6 +12,25 @@ use super::store::{Ownership, Store, Upload, is_part};
 pub(super) fn is_segment_or_part(name: &str) -> bool {
     let is_ours = |kinds: &[&str]| kinds.iter().any(|kind| name.starts_with(kind));
     is_ours(&["delta-", "base-"]) || (is_ours(&["manifest-", "table-"]) && is_part(name))
+}
+
+/// Names of new segments, unique among all owners and their writers.
+#[derive(Clone, Debug)]
+pub(super) struct SegmentNames {
+    /// The owner, and the writer.
+    of: String,
+    serial: Arc<AtomicU64>,
+}
+
+impl SegmentNames {
+    pub(super) fn new(owner: u64, writer: Option<usize>) -> Self {
+        let writer = writer.map(|index| format!("-{index}")).unwrap_or_default();
+        Self { of: format!("{owner:016x}{writer}"), serial: Arc::default() }
+    }
+
+    pub(super) fn next(&self, kind: &str) -> String {
+        format!("{kind}-{}-{:08}", self.of, self.serial.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// A shared store.
@@ -66,6 +86,10 @@ impl StateFiles {
 
     pub(super) fn get_range(&self, name: &str, range: Range<u64>) -> Result<Vec<u8>, StateError> {
         self.0.get_range(name, range).map_err(self.cut(name))
+    }
+
+    pub(super) fn size(&self, name: &str) -> Result<u64, StateError> {
+        self.0.size(name).map_err(self.failed(name))
     }
 
     pub(super) fn get(&self, name: &str) -> Result<Vec<u8>, StateError> {

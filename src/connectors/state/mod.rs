@@ -2,8 +2,9 @@
 //! again.
 //!
 //! Input: changes of documents, with the position that they stand for. Output: the documents of a restart,
-//! exactly as of one publish. Records are opaque: an id and a value. One owner writes; other processes may
-//! read or copy the files at the same time.
+//! exactly as of one publish. Records are opaque: an id and a value. One owner publishes; other processes of
+//! its run may [write](StateWriters) files with their documents, and any may read or copy files at the same
+//! time.
 //!
 //! ```text
 //! publish: changes ─► delta ─► manifest n                 a manifest lists all files of the state
@@ -58,9 +59,9 @@ mod snapshot;
 mod store;
 mod tables;
 mod upkeep;
+mod writers;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 pub use compaction::CompactionRule;
@@ -71,12 +72,14 @@ pub use snapshot::{OpenSnapshot, Snapshot, UnreadShards};
 #[cfg(feature = "object-store")]
 pub use store::Objects;
 pub use store::{Folder, MemoryStore, Ownership, Store, Upload, at};
+pub use writers::{SharedState, StateOwner, StateWriter, StateWriters, WriterReply, WriterTask};
 
 use compaction::{CompactionJob, CompactionResult};
-use files::StateFiles;
+use files::{SegmentNames, StateFiles};
 use manifest::{DeltaFile, Manifest};
 use segment::SegmentFile;
 use tables::FrequencyTables;
+use writers::AskedWriters;
 
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::time::Epoch;
@@ -89,8 +92,9 @@ const TRIES: usize = 100;
 pub struct StoredState {
     files: StateFiles,
     owner: u64,
-    /// Numbers the names of new files; shared with the thread.
-    serial: Arc<AtomicU64>,
+    names: SegmentNames,
+    /// The other processes that write, if there are any.
+    writers: Option<AskedWriters>,
     ownership: Ownership,
     /// Number of the next manifest.
     next: u64,
@@ -170,7 +174,8 @@ impl StoredState {
                 segments: names.into_iter().filter(|name| files::is_segment_or_part(name)).collect(),
                 files,
                 owner,
-                serial: Arc::default(),
+                names: SegmentNames::new(owner, None),
+                writers: None,
                 ownership,
                 next: number + 1,
                 kept,
@@ -249,48 +254,85 @@ impl StoredState {
     /// fails if that frees too little. [`StateError::TakenOver`]: another owner has the state now.
     /// [`StateError::NoTable`]: the table in force was not stored.
     pub fn publish(&mut self, saved: &StatePosition, changes: &[Changes]) -> Result<(), StateError> {
+        self.publish_through(saved, changes, Epoch::MAX)
+    }
+
+    /// [`publish`](Self::publish) with what the [writers](StateWriters) have of the epochs through this one,
+    /// inclusive.
+    ///
+    /// # Errors
+    /// As there. [`StateError::NotShared`]: a writer has stored its changes elsewhere.
+    pub fn publish_through(
+        &mut self,
+        saved: &StatePosition,
+        changes: &[Changes],
+        through: Epoch,
+    ) -> Result<(), StateError> {
         if !matches!(self.ownership, Ownership::Alone(_)) {
             self.ownership = self.files.own()?;
         }
         self.catch_up();
-        match self.publish_once(saved, changes) {
-            Err(error) if upkeep::is_full(&error) && self.make_room() => self.publish_once(saved, changes),
+        match self.publish_once(saved, changes, through) {
+            Err(error) if upkeep::is_full(&error) && self.make_room() => {
+                self.publish_once(saved, changes, through)
+            }
             published => published,
         }
     }
 
-    fn publish_once(&mut self, saved: &StatePosition, changes: &[Changes]) -> Result<(), StateError> {
+    fn publish_once(
+        &mut self,
+        saved: &StatePosition,
+        changes: &[Changes],
+        through: Epoch,
+    ) -> Result<(), StateError> {
         if self.discards_newest {
             // Neither of the two manifests kept may be one that is discarded.
             let base = self.base.clone();
-            self.put_next(base.saved, base.table, None)?;
+            self.put_next(base.saved, base.table, Vec::new())?;
             self.discards_newest = false;
         }
         let table = saved.table().map(|fingerprint| self.table_file(fingerprint)).transpose()?;
-        let delta = segment::write_delta(&self.files, self.new_name()("delta"), changes)?;
+        let asked = self.writers.as_mut().map(|writers| writers.store(through));
+        let delta = segment::write_delta(&self.files, self.names.next("delta"), changes)?;
         let name = delta.as_ref().map(|delta| delta.name.clone());
         self.segments.extend(name.clone());
-        let manifests = match self.put_next(Some(saved.clone()), table, delta) {
+        let theirs = match self.writers.as_mut().zip(asked) {
+            Some((writers, asked)) => writers.stored(&self.files, asked),
+            None => Ok(Vec::new()),
+        };
+        let published = theirs.and_then(|theirs| {
+            let names: Vec<String> = theirs.iter().map(|delta| delta.name.clone()).collect();
+            let deltas = delta.into_iter().chain(theirs).collect();
+            let manifests = self.put_next(Some(saved.clone()), table, deltas)?;
+            // Not before: a file that the next attempt publishes must not be removed as unlisted.
+            self.segments.extend(names);
+            Ok(manifests)
+        });
+        let manifests = match published {
             Ok(manifests) => manifests,
             Err(error) => {
                 self.delete_unlisted_delta(&error, name.as_deref());
                 return Err(error);
             }
         };
+        if let Some(writers) = &mut self.writers {
+            writers.published += 1;
+        }
         self.remove_unlisted(&manifests);
         self.start_due();
         Ok(())
     }
 
-    /// Publishes the base with a delta. Returns the numbers of the manifests present now.
+    /// Publishes the base with deltas. Returns the numbers of the manifests present now.
     fn put_next(
         &mut self,
         saved: Option<StatePosition>,
         table: Option<String>,
-        delta: Option<SegmentFile>,
+        deltas: Vec<SegmentFile>,
     ) -> Result<Vec<u64>, StateError> {
         let mut manifest = Manifest { owner: self.owner, saved, table, ..self.base.clone() };
-        let manifests = self.put(&mut manifest, delta)?;
+        let manifests = self.put(&mut manifest, deltas)?;
         self.base = manifest.clone();
         self.next = manifest.number + 1;
         self.kept.insert(0, manifest);
@@ -300,9 +342,11 @@ impl StoredState {
 
     /// Writes a manifest under the next number, and checks that no owner has written a higher one. Returns
     /// the numbers of the manifests present.
-    fn put(&mut self, manifest: &mut Manifest, delta: Option<SegmentFile>) -> Result<Vec<u64>, StateError> {
-        manifest.number = self.next;
-        manifest.deltas.extend(delta.map(|segment| DeltaFile { first: self.next, last: self.next, segment }));
+    fn put(&mut self, manifest: &mut Manifest, deltas: Vec<SegmentFile>) -> Result<Vec<u64>, StateError> {
+        let number = self.next;
+        manifest.number = number;
+        let of_number = |segment| DeltaFile { first: number, last: number, segment };
+        manifest.deltas.extend(deltas.into_iter().map(of_number));
         let bytes = manifest.encode();
         let name = Manifest::name(manifest.number);
         let taken_over = || StateError::TakenOver { file: self.files.full_name(&name) };
@@ -318,8 +362,9 @@ impl StoredState {
                 // An earlier publish that reported a failure but was written.
                 self.next += 1;
                 self.kept.insert(0, found);
-                let own = manifest.deltas.pop_if(|last| last.last == manifest.number);
-                return self.put(manifest, own.map(|own| own.segment));
+                let own = manifest.deltas.partition_point(|delta| delta.last < number);
+                let own = manifest.deltas.split_off(own).into_iter().map(|delta| delta.segment).collect();
+                return self.put(manifest, own);
             }
         }
         // If a later owner has removed the manifest of this number, there are higher ones. If it has begun
@@ -360,12 +405,6 @@ impl StoredState {
         found
             .map(|(name, _)| name.to_owned())
             .ok_or_else(|| StateError::NoTable { place: place(), fingerprint })
-    }
-
-    /// Returns a function that generates file names of segments, unique among all owners.
-    fn new_name(&self) -> impl Fn(&str) -> String + Send + use<> {
-        let (owner, serial) = (self.owner, Arc::clone(&self.serial));
-        move |kind| format!("{kind}-{owner:016x}-{:08}", serial.fetch_add(1, Ordering::Relaxed))
     }
 }
 

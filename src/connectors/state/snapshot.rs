@@ -12,7 +12,6 @@ use super::files::StateFiles;
 use super::ids::{IdSet, SHARDS, id_hash};
 use super::manifest::{GROUPS, Manifest, StatePosition, group_of};
 use super::segment::SegmentReader;
-use super::store::Store;
 use dupflow_core::doc::changes::{ChangeRecord, Changes};
 
 /// The state as of one publish. While it exists, the owner that returned it removes none of its files.
@@ -30,18 +29,7 @@ impl Snapshot {
         Some(Self { files: files.clone(), manifest: Arc::clone(manifest), saved })
     }
 
-    /// The snapshot that another process has [encoded](Self::encode), in the store as this process reaches
-    /// it.
-    ///
-    /// # Errors
-    /// If these are not the bytes of a snapshot.
-    pub fn decode(store: Box<dyn Store>, bytes: &[u8]) -> Result<Option<Self>, StateError> {
-        let files = StateFiles::new(store);
-        let manifest = Manifest::decode(&files, "the sent manifest", bytes)?;
-        Ok(Self::from_manifest(&files, &Arc::new(manifest)))
-    }
-
-    /// The list of its files, for [`Self::decode`] in another process.
+    /// The list of its files, for [`SharedState::snapshot`](super::SharedState::snapshot) in another process.
     pub fn encode(&self) -> Vec<u8> {
         self.manifest.encode()
     }

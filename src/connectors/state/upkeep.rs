@@ -2,9 +2,8 @@
 
 use std::io;
 use std::sync::Weak;
-use std::sync::atomic::AtomicBool;
 
-use super::compaction::{self, CompactionJob, CompactionTask};
+use super::compaction::{self, CompactionJob, CompactionProgress, CompactionTask};
 use super::manifest::Manifest;
 use super::{StateError, StoredState};
 
@@ -95,7 +94,14 @@ impl StoredState {
         }
         self.retry_bytes = 0;
         let Some(task) = self.rule.due(&self.base) else { return };
-        match CompactionJob::start(&self.files, &self.base, task, self.new_name()) {
+        let (task, shared) = match (task, &mut self.writers) {
+            (CompactionTask::Rebase(groups), Some(writers)) => {
+                let (own, shared) = writers.rebase(&self.base, groups);
+                (CompactionTask::Rebase(own), shared)
+            }
+            (task, _) => (task, None),
+        };
+        match CompactionJob::start(&self.files, &self.base, task, &self.names, shared) {
             Ok(job) => self.job = Some(job),
             Err(error) => tracing::warn!(%error, "no thread to compact state"),
         }
@@ -115,11 +121,9 @@ impl StoredState {
         }
         self.publish_base()?;
         for group in compaction::unfolded(&self.base) {
-            let mut made = None;
-            let (task, go_on) = (CompactionTask::Rebase(vec![group]), AtomicBool::new(false));
-            let keep = |file| made = Some(file);
-            compaction::execute(&self.files, &self.base, task, &go_on, self.new_name(), keep)?;
-            if let Some(made) = made {
+            let (task, progress) = (CompactionTask::Rebase(vec![group]), CompactionProgress::default());
+            compaction::execute(&self.files, &self.base, task, &self.names, &progress)?;
+            for made in progress.take() {
                 self.segments.extend(made.file().map(|file| file.name.clone()));
                 made.adopt(&mut self.base);
             }
@@ -135,7 +139,7 @@ impl StoredState {
         }
         for _ in 0..2 {
             let base = self.base.clone();
-            let manifests = self.put_next(base.saved, base.table, None)?;
+            let manifests = self.put_next(base.saved, base.table, Vec::new())?;
             self.remove_unlisted(&manifests);
         }
         Ok(())

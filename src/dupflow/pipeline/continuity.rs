@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::publisher::PublisherStop;
 use super::side_outputs::SideOutputs;
 use dupflow_connectors::sinks::LetterFile;
-use dupflow_connectors::state::{Store, StoredState};
+use dupflow_connectors::state::{SharedState, StoredState};
 #[cfg(feature = "webhook")]
 use dupflow_connectors::watch::hook::HookSettings;
 use dupflow_connectors::watch::{NoticeFile, WatchedRun};
@@ -29,8 +29,8 @@ pub struct Continuity {
     pub letters: Option<LetterFile>,
     /// Where documents are stored, and the shortest time between two commits there; `None` = nowhere.
     pub state: Option<(StoredState, Duration)>,
-    /// In a process other than 0, the store of the state as this process reaches it, if it has one.
-    pub shared_state: Option<Box<dyn Store>>,
+    /// In a process other than 0, the state of process 0 as this process reaches it, if it has one.
+    pub shared_state: Option<SharedState>,
     /// Whether marks have [counts of records](dupflow_connectors::mark::RecordTally): a replay that may be
     /// resumed.
     pub tallies: bool,

@@ -41,7 +41,7 @@ use super::restart::{Restart, Resumable};
 use dupflow_connectors::intake::{AsOf, CatchUpLine, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing, Topic};
 use dupflow_connectors::sinks::{LetterFile, Sink};
-use dupflow_connectors::state::{Snapshot, StoredState};
+use dupflow_connectors::state::{Snapshot, StateWriter, StoredState};
 use dupflow_core::description::Description;
 use dupflow_core::pair::DocPair;
 use dupflow_core::pair_rule::PairRule;
@@ -67,6 +67,8 @@ pub(super) struct Past {
     pub(super) emits_upserts: bool,
     /// The documents of the state.
     pub(super) snapshot: Option<Snapshot>,
+    /// In a process other than 0, what writes its share of the state, if it reaches that.
+    pub(super) writer: Option<StateWriter>,
     /// The table of document frequencies in force.
     pub(super) table: Option<Arc<IdfTable>>,
     /// The pairs in the output, if it is to be corrected.
@@ -131,6 +133,7 @@ impl Past {
             emits_documents: sink.wants_documents(),
             emits_upserts: sink.wants_upserts(),
             snapshot: restart.snapshot,
+            writer: None,
             table: table.map(|(_, table)| table),
             output_pairs,
             as_of: source.as_of(),

@@ -73,9 +73,10 @@ struct PublisherShared {
 
 #[derive(Default)]
 struct PendingChanges {
-    /// What the waiting changes lead to.
-    position: Option<StatePosition>,
+    /// What the waiting changes lead to, and the last epoch of the run that they include.
+    position: Option<(StatePosition, Epoch)>,
     changes: Vec<Changes>,
+    /// Bytes of these, and of those that other processes store with them.
     bytes: usize,
     end: PublisherEnd,
     /// Why nothing more is published.
@@ -140,6 +141,21 @@ impl Publisher {
         position: StatePosition,
         changes: impl IntoIterator<Item = Changes>,
     ) -> Result<(), String> {
+        self.keep_through(position, Epoch::MAX, 0, changes)
+    }
+
+    /// [`keep`](Self::keep) with those that other processes store themselves: of the epochs of the run
+    /// through this one, inclusive, of which `elsewhere` bytes are new.
+    ///
+    /// # Errors
+    /// Why nothing more is published.
+    pub fn keep_through(
+        &self,
+        position: StatePosition,
+        through: Epoch,
+        elsewhere: u64,
+        changes: impl IntoIterator<Item = Changes>,
+    ) -> Result<(), String> {
         let shared = &self.shared;
         let full = |pending: &mut PendingChanges| {
             pending.bytes >= shared.settings.behind_bytes && pending.end == PublisherEnd::No
@@ -149,7 +165,8 @@ impl Publisher {
         if let Some(error) = &pending.error {
             return Err(error.clone());
         }
-        pending.position = Some(position);
+        pending.position = Some((position, through));
+        pending.bytes += usize::try_from(elsewhere).unwrap_or(usize::MAX);
         for change in changes {
             pending.bytes += change.len_bytes();
             pending.changes.push(change);
@@ -231,16 +248,16 @@ impl PublisherShared {
             if pending.end == PublisherEnd::Cancel {
                 return Ok(());
             }
-            let Some(position) = pending.position.take() else { return Ok(()) };
+            let Some((position, through)) = pending.position.take() else { return Ok(()) };
             let changes = std::mem::take(&mut pending.changes);
-            pending.bytes = 0;
+            let bytes = std::mem::take(&mut pending.bytes);
             drop(pending);
             self.changed.notify_all();
-            self.persist(|state| state.publish(&position, &changes))?;
+            self.persist(|state| state.publish_through(&position, &changes, through))?;
             failpoint::reach(settings.what);
             (settings.published)(Published {
                 epoch: position.epoch(),
-                changes: changes.iter().map(|part| part.len_bytes() as u64).sum(),
+                changes: bytes as u64,
                 stored: self.state.lock().stored_bytes(),
             });
         }

@@ -58,6 +58,7 @@ use ingest::IngestOutputs;
 pub use intake::{BatchEnd, BatchRecord, Intake, Pull};
 pub use output::{ClosedEpoch, Emit};
 use queries::PendingQueries;
+pub use shared::kept_epochs::KeptEpochs;
 pub use stages::{HELD_FIELDS, Observers, RunStart, Spill, Stages, described_fields};
 pub use workers::link::OnLost;
 pub use workers::run::{Cancellation, PeerSockets, WorkerError, Workers};

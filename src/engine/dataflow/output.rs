@@ -15,6 +15,8 @@ use timely::scheduling::Activator;
 
 use super::causes::Causes;
 use super::operator::Operator;
+#[cfg(doc)]
+use super::shared::kept_epochs::KeptEpochs;
 use super::{Deltas, Stages};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocChange, Letter, Position, UpsertedDoc};
@@ -43,6 +45,8 @@ pub struct ClosedEpoch {
     /// What a later run needs of these changes, if documents are [kept](Stages::keeps). The changes of one
     /// document are in order.
     pub kept: Vec<Changes>,
+    /// Bytes of such changes that [other processes](KeptEpochs) have.
+    pub kept_elsewhere: u64,
     /// Invalid records by position, if they are kept with their epoch.
     pub letters: Vec<Letter>,
     /// Where each of several processes reads the whole input: for each process, a hash of what it has read.
@@ -81,6 +85,8 @@ pub(super) enum EpochReport {
     Upserts(Vec<UpsertedDoc>),
     /// What is kept of the changed documents.
     Kept(Changes),
+    /// The process of the worker has so many bytes of that itself.
+    KeptElsewhere(u64),
     /// An invalid record.
     Letter(Letter),
     /// The time of the retention clock.
@@ -103,6 +109,7 @@ struct OpenEpoch {
     documents: Vec<DocChange>,
     upserts: Vec<UpsertedDoc>,
     kept: Vec<Changes>,
+    kept_elsewhere: u64,
     letters: Vec<Letter>,
     seen: BTreeMap<usize, u64>,
     /// By partition, the offset after the last record read.
@@ -187,6 +194,7 @@ impl OpenEpoch {
             EpochReport::Documents(mut changes) => self.documents.append(&mut changes),
             EpochReport::Upserts(mut upserts) => self.upserts.append(&mut upserts),
             EpochReport::Kept(changes) => self.kept.push(changes),
+            EpochReport::KeptElsewhere(bytes) => self.kept_elsewhere += bytes,
             EpochReport::Clock(clock) => self.clock = self.clock.max(Some(clock)),
             EpochReport::Newest(newest) => self.newest = self.newest.max(Some(newest)),
             EpochReport::Causes(causes) => self.causes.add(causes),
@@ -212,6 +220,7 @@ impl Closing {
             self.metrics.add(Counter::Notices, notices.len() as u64);
             let (seen, next, table, clock, newest, causes) =
                 (open.seen, open.next, open.table, open.clock, open.newest, open.causes);
+            let kept_elsewhere = open.kept_elsewhere;
             let OpenEpoch { mut deltas, mut views, mut documents, mut upserts, kept, mut letters, .. } = open;
             documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
             upserts.sort_unstable_by(|a, b| a.id.cmp(&b.id));
@@ -245,6 +254,7 @@ impl Closing {
                 documents,
                 upserts,
                 kept,
+                kept_elsewhere,
                 letters,
                 seen,
                 notices,

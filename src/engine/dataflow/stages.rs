@@ -5,6 +5,7 @@ use std::sync::{Arc, Once};
 
 use parking_lot::Mutex;
 
+use crate::dataflow::shared::kept_epochs::KeptEpochs;
 use crate::dataflow::shared::process::ProcessSketches;
 use dupflow_core::block::{Blocking, HotBlocks};
 use dupflow_core::description::{Description, FieldValue};
@@ -110,6 +111,9 @@ pub struct Observers {
     /// New tables of document frequencies, by fingerprint, until the state stores them and takes them out.
     /// Only used where documents are kept.
     pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
+    /// Receives what is kept of the documents of this process, if it stores that itself; otherwise closed
+    /// epochs carry it.
+    pub kept_here: Option<Arc<KeptEpochs>>,
     /// Receives the sketches that are live at the end of the input, with their documents; `None` if they are
     /// not wanted. Each worker adds those that it owns, in any order. Complete once the workers have ended.
     pub live_sketches: Option<Arc<Mutex<Vec<LiveSketch>>>>,
@@ -203,6 +207,7 @@ impl Observers {
             queries: Arc::default(),
             origins: None,
             tables: Arc::default(),
+            kept_here: None,
             live_sketches: None,
             moves_logged: Arc::new(Once::new()),
             sketches: Arc::new(ProcessSketches::new(usize::MAX)),

@@ -16,6 +16,10 @@ pub enum ControlMessage {
     Go(Vec<u8>),
     /// To process 0: whether this process restores its share of the stored documents itself.
     Restores(bool),
+    /// From process 0: a task for what this process stores; the caller encodes it.
+    StateTask(Vec<u8>),
+    /// To process 0: the reply to such a task.
+    StateReply(Vec<u8>),
     /// An epoch is open.
     Opened(Epoch),
     /// A line has been reached in an epoch.
@@ -67,6 +71,8 @@ impl Frame {
             Self::Message(message) => match message {
                 ControlMessage::Go(bytes) => with(b'g', bytes),
                 ControlMessage::Restores(itself) => vec![b'k', u8::from(*itself)],
+                ControlMessage::StateTask(bytes) => with(b't', bytes),
+                ControlMessage::StateReply(bytes) => with(b'a', bytes),
                 ControlMessage::Opened(epoch) => with(b'o', &epoch.to_le_bytes()),
                 ControlMessage::Reached { line: at, epoch } => line(b'r', at, epoch),
                 ControlMessage::Crossed { line: at, epoch } => line(b'c', at, epoch),
@@ -89,6 +95,8 @@ impl Frame {
         let message = match letter {
             b'g' => ControlMessage::Go(rest.to_vec()),
             b'k' if matches!(rest, [0 | 1]) => ControlMessage::Restores(rest == [1]),
+            b't' => ControlMessage::StateTask(rest.to_vec()),
+            b'a' => ControlMessage::StateReply(rest.to_vec()),
             b'o' => ControlMessage::Opened(Epoch::from_le_bytes(rest.try_into().ok()?)),
             b'r' => line().map(|(line, epoch)| ControlMessage::Reached { line, epoch })?,
             b'c' => line().map(|(line, epoch)| ControlMessage::Crossed { line, epoch })?,
@@ -126,6 +134,8 @@ mod tests {
             Frame::Message(ControlMessage::Done),
             Frame::Message(ControlMessage::Restores(false)),
             Frame::Message(ControlMessage::Restores(true)),
+            Frame::Message(ControlMessage::StateTask(b"{}".to_vec())),
+            Frame::Message(ControlMessage::StateReply(b"{}".to_vec())),
         ];
         let encoded: Vec<_> = frames.iter().map(Frame::encode).collect();
         for (one, bytes) in frames.iter().zip(&encoded) {

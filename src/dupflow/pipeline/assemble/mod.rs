@@ -32,7 +32,7 @@ use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source};
 use dupflow_connectors::sinks::{ItemCountsSlot, LetterFile, ListCountsSlot, Sink};
-use dupflow_connectors::state::{self, Store, StoredState};
+use dupflow_connectors::state::{self, SharedState, StoredState};
 use dupflow_connectors::tables::TableOutput;
 use dupflow_core::description::Description;
 use dupflow_core::doc::fields::FieldRules;
@@ -276,11 +276,12 @@ fn stored_state(deployment: &Deployment) -> Result<Option<(StoredState, Duration
     Ok(Some((StoredState::open(state::at(location)?)?, *commit_every)))
 }
 
-/// The store of the state that process 0 owns; `None` if this process has none, or cannot use its location.
-fn shared_state(deployment: &Deployment, mode: &Mode) -> Option<Box<dyn Store>> {
+/// The state that process 0 owns; `None` if this process has none, or cannot use its location.
+fn shared_state(deployment: &Deployment, mode: &Mode) -> Option<SharedState> {
     let location = deployment.state.as_ref().map(|state| &state.location);
     let location = location.filter(|_| matches!(mode, Mode::Run { .. }))?;
-    state::at(location).inspect_err(|error| tracing::warn!(%error, "process 0 restores the state")).ok()
+    let unusable = |error: &_| tracing::warn!(%error, "process 0 restores and writes the state");
+    state::at(location).inspect_err(unusable).ok().map(SharedState::new)
 }
 
 /// The stages of a plan, with all counters at zero; with or without evidence for each pair.

@@ -162,6 +162,7 @@ impl Committer {
             self.repeated(epoch)?;
         }
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
+        let (through, elsewhere) = (last.epoch, of_live.iter().map(|epoch| epoch.kept_elsewhere).sum());
         self.live()?;
         let last = if self.mark.tally.is_some() { self.number(&mut of_live) } else { last };
         for epoch in &of_live {
@@ -194,7 +195,8 @@ impl Committer {
             file.commit().map_err(RunError::Notices)?;
         }
         if let Some(keeper) = &self.keeper {
-            keeper.keep(&self.mark, of_live.into_iter().flat_map(|epoch| epoch.kept));
+            let kept = of_live.into_iter().flat_map(|epoch| epoch.kept);
+            keeper.keep(&self.mark, through, elsewhere, kept);
         }
         Ok(())
     }
@@ -252,7 +254,7 @@ impl Committer {
     /// Handles an epoch before the first live one.
     fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
         self.sides.restored(&epoch);
-        let ClosedEpoch { progress, deltas, documents, kept, notices, letters, .. } = epoch;
+        let ClosedEpoch { progress, deltas, documents, kept, kept_elsewhere, notices, letters, .. } = epoch;
         letters.iter().for_each(|bad| self.bad.repeated(&bad.reason));
         if let Some(file) = &mut self.notices {
             file.restored(notices);
@@ -261,7 +263,8 @@ impl Committer {
             // The mark has this epoch's offsets, and an epoch not beyond the output's.
             let at_most = Progress { epoch: self.past, ..progress.clone() };
             let in_correction = self.corrected.is_some();
-            keeper.keep(&Mark { progress: at_most, in_correction, ..self.mark.clone() }, kept);
+            let mark = Mark { progress: at_most, in_correction, ..self.mark.clone() };
+            keeper.keep(&mark, progress.epoch, kept_elsewhere, kept);
         }
         self.pass_documents(&documents, true)?;
         match &mut self.corrected {
@@ -326,7 +329,7 @@ impl Committer {
             self.write(progress)?;
         }
         if let Some(keeper) = &self.keeper {
-            keeper.keep(&self.mark, None);
+            keeper.keep(&self.mark, self.repeated.epoch, 0, None);
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ use dupflow_core::doc::changes::Changes;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::status::Status;
 use dupflow_core::text::{IdfTable, TextRules};
+use dupflow_core::time::Epoch;
 use dupflow_engine::dataflow::Stages;
 
 /// Bytes of waiting changes from which on the committer waits.
@@ -78,10 +79,18 @@ impl Keeper {
         self.publisher.stop()
     }
 
-    /// Adds changes that lead to `mark`. Waits while too many bytes wait.
-    pub(in crate::pipeline) fn keep(&self, mark: &Mark, changes: impl IntoIterator<Item = Changes>) {
+    /// Adds changes that lead to `mark`: these, and those of other processes of the epochs through this one
+    /// of the run, inclusive, of which `elsewhere` bytes are new. Waits while too many bytes wait.
+    pub(in crate::pipeline) fn keep(
+        &self,
+        mark: &Mark,
+        through: Epoch,
+        elsewhere: u64,
+        changes: impl IntoIterator<Item = Changes>,
+    ) {
         let (mark, scheme) = (mark.clone(), self.scheme.clone());
-        let kept = self.publisher.keep(StatePosition { mark, ended: self.ended, scheme }, changes);
+        let position = StatePosition { mark, ended: self.ended, scheme };
+        let kept = self.publisher.keep_through(position, through, elsewhere, changes);
         // A failure of the publisher fails the run.
         kept.unwrap_or(());
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::process_group::{PeerTask, ProcessGroup, failure};
-use crate::pipeline::error::RunError;
+use crate::pipeline::error::{RunError, chain};
 use crate::pipeline::past::Past;
 use dupflow_connectors::intake::CatchUpLine;
 use dupflow_connectors::mark::Mark;
-use dupflow_connectors::state::{Snapshot, Store};
+use dupflow_connectors::state::{SharedState, Snapshot, StateError, StateOwner};
 use dupflow_core::text::{IdfTable, TextRules};
 use dupflow_core::time::{LiveFrom, Offsets};
 use dupflow_engine::processes::{ControlEvent, ControlMessage};
@@ -23,6 +23,8 @@ struct Go {
     table: Option<String>,
     /// The encoded snapshot of the state, if there is one.
     snapshot: Option<Vec<u8>>,
+    /// The owner of the state, if documents are stored.
+    owner: Option<StateOwner>,
     keeps: bool,
     #[serde(rename = "tells_documents")]
     emits_documents: bool,
@@ -31,7 +33,12 @@ struct Go {
 
 impl ProcessGroup {
     /// Process 0: sends where the run begins.
-    pub(in crate::pipeline) fn go(&self, past: &Past, rules: &TextRules) -> Result<(), RunError> {
+    pub(in crate::pipeline) fn go(
+        &self,
+        past: &Past,
+        rules: &TextRules,
+        owner: Option<StateOwner>,
+    ) -> Result<(), RunError> {
         let mut table = Vec::new();
         if let Some(in_force) = &past.table {
             in_force.write(rules, &mut table).map_err(RunError::Sink)?;
@@ -40,18 +47,18 @@ impl ProcessGroup {
         let (mark, begin, lines) = (past.mark.clone(), past.begin.clone(), past.lines.clone());
         let snapshot = past.snapshot.as_ref().map(Snapshot::encode);
         let Past { keeps, emits_documents, emits_upserts, .. } = *past;
-        let go = Go { mark, begin, lines, table, snapshot, keeps, emits_documents, emits_upserts };
+        let go = Go { mark, begin, lines, table, snapshot, owner, keeps, emits_documents, emits_upserts };
         let go = serde_json::to_vec(&go);
         self.control.send(ControlMessage::Go(go.map_err(|error| RunError::Process(error.to_string()))?));
         Ok(())
     }
 
-    /// Every other process: waits for the message that says where the run begins. `store`: the state, if this
-    /// process reaches it.
+    /// Every other process: waits for the message that says where the run begins. `state`: that of process 0,
+    /// if this process reaches it.
     pub(in crate::pipeline) fn wait_for_go(
         &self,
         rules: &TextRules,
-        store: Option<Box<dyn Store>>,
+        state: Option<SharedState>,
     ) -> Result<Past, RunError> {
         let unread = |what: String| {
             RunError::Process(format!("what process 0 says of the run cannot be read: {what}"))
@@ -59,9 +66,26 @@ impl ProcessGroup {
         loop {
             match self.notes.1.recv() {
                 Ok(PeerTask::Received(_, ControlEvent::Message(ControlMessage::Go(go)))) => {
-                    let Go { mark, begin, lines, table, snapshot, keeps, emits_documents, emits_upserts } =
-                        serde_json::from_slice(&go).map_err(|error| unread(error.to_string()))?;
-                    let snapshot = snapshot.zip(store).map(|(bytes, store)| Snapshot::decode(store, &bytes));
+                    let Go {
+                        mark,
+                        begin,
+                        lines,
+                        table,
+                        snapshot,
+                        owner,
+                        keeps,
+                        emits_documents,
+                        emits_upserts,
+                    } = serde_json::from_slice(&go).map_err(|error| unread(error.to_string()))?;
+                    let snapshot = snapshot.zip(state.as_ref()).map(|(bytes, state)| state.snapshot(&bytes));
+                    let writer = state.zip(owner).and_then(|(state, owner)| {
+                        let writer = state.writer(&owner, self.index());
+                        let sent = |error: &StateError| {
+                            let error = chain(error);
+                            tracing::warn!(error, "the state cannot be written here: process 0 writes it");
+                        };
+                        writer.inspect_err(sent).ok()
+                    });
                     let read = |text: String| IdfTable::read(rules, text.as_bytes()).map(Arc::new);
                     let table = table.map(read).transpose().map_err(|error| unread(error.to_string()))?;
                     let live = Arc::new(LiveFrom::default());
@@ -74,6 +98,7 @@ impl ProcessGroup {
                         emits_documents,
                         emits_upserts,
                         snapshot: snapshot.transpose()?.flatten(),
+                        writer,
                         table,
                         output_pairs: None,
                         as_of: None,

@@ -8,6 +8,7 @@ mod process_group;
 mod restore;
 mod running;
 mod start;
+mod state_writers;
 mod threads;
 mod worker;
 

@@ -1,9 +1,9 @@
 //! A run of several processes: the messages that this process sends to the others, and how it handles theirs.
 //!
 //! ```text
-//!            Go: where the run begins         Restores, Opened, Reached, Stop, Measures, Done
+//!            Go: where the run begins         Restores, Opened, Reached, StateReply, Stop, Measures, Done
 //!  process 0 ────────────────────────▶ the others       the others ────────────────▶ process 0
-//!            Opened, Crossed, Durable, Stop, Done       anyone ──── Failed ────▶ all
+//!            Opened, Crossed, Durable, StateTask, Stop, Done       anyone ──── Failed ────▶ all
 //! ```
 //!
 //! Process 0 has the output, the state and the committer. It determines where the run begins, and sends that
@@ -27,10 +27,12 @@ use std::thread;
 
 use parking_lot::{Condvar, Mutex};
 
+use super::state_writers::{OtherWriters, OwnShare, encoded, start_writer};
 use super::worker::RunShared;
 use crate::pipeline::error::{RunError, chain};
 use crate::pipeline::outcome::Measures;
 use dupflow_connectors::intake::Peers;
+use dupflow_connectors::state::{WriterReply, WriterTask};
 use dupflow_core::time::Epoch;
 use dupflow_engine::processes::{Connected, Control, ControlEvent, ControlMessage};
 
@@ -68,6 +70,8 @@ pub(in crate::pipeline) struct PeerProcesses {
     changed: Condvar,
     /// At process 0, whether each other process restores its share itself, once it has said so.
     restores: Mutex<BTreeMap<usize, bool>>,
+    /// At process 0, the other processes as writers of the state.
+    pub(super) writers: Arc<OtherWriters>,
 }
 
 #[derive(Default)]
@@ -116,15 +120,21 @@ impl ProcessGroup {
         self.control.fail(&chain(why));
     }
 
-    /// Starts the run: from here on messages are handled by the returned closure.
-    pub(in crate::pipeline) fn begin(self) -> (Arc<PeerProcesses>, Sockets, impl FnOnce(Arc<RunShared>)) {
+    /// Starts the run: from here on messages are handled by the returned closure. `share`: what this process
+    /// stores itself.
+    pub(in crate::pipeline) fn begin(
+        self,
+        share: Option<OwnShare>,
+    ) -> (Arc<PeerProcesses>, Sockets, impl FnOnce(Arc<RunShared>)) {
         let Self { control, data, notes: (tell, notes) } = self;
         let (end, changed, restores) = (Mutex::default(), Condvar::new(), Mutex::default());
-        let others = Arc::new(PeerProcesses { control, tell, end, changed, restores });
+        let writers = Arc::new(OtherWriters::new(Arc::clone(&control)));
+        let others = Arc::new(PeerProcesses { control, tell, end, changed, restores, writers });
         let listening = Arc::clone(&others);
         let listen = move |shared: Arc<RunShared>| {
             let failed = Arc::clone(&shared);
-            let work = move || listening.listen(&notes, &shared);
+            let tasks = start_writer(share, &listening.control, &shared);
+            let work = move || listening.listen(&notes, tasks.as_ref(), &shared);
             if let Err(error) = thread::Builder::new().name("together".to_owned()).spawn(work) {
                 failed.failure.fail(RunError::Process(error.to_string()));
             }
@@ -164,7 +174,11 @@ impl PeerProcesses {
     }
 
     /// Handles tasks until `Ended`.
-    fn listen(&self, notes: &Receiver<PeerTask>, shared: &RunShared) {
+    fn listen(&self, notes: &Receiver<PeerTask>, tasks: Option<&Sender<WriterTask>>, shared: &RunShared) {
+        let unread = |from: usize, what: &str, error: serde_json::Error| {
+            let text = format!("{what} of process {from} cannot be read: {error}");
+            shared.failure.fail(RunError::Process(text));
+        };
         let mut reached: BTreeMap<u32, Vec<Epoch>> = BTreeMap::new();
         for note in notes {
             match note {
@@ -197,9 +211,15 @@ impl PeerProcesses {
                     }
                     ControlMessage::Measures(bytes) => match serde_json::from_slice(&bytes) {
                         Ok(measures) => self.change(|end| end.measures.push(measures)),
-                        Err(error) => shared.failure.fail(RunError::Process(format!(
-                            "what process {from} has measured cannot be read: {error}"
-                        ))),
+                        Err(error) => unread(from, "the measures", error),
+                    },
+                    ControlMessage::StateTask(bytes) => match serde_json::from_slice(&bytes) {
+                        Ok(task) => self.store(task, tasks),
+                        Err(error) => unread(from, "a task for the state", error),
+                    },
+                    ControlMessage::StateReply(bytes) => match serde_json::from_slice(&bytes) {
+                        Ok(reply) => self.writers.replied(from, reply),
+                        Err(error) => unread(from, "a reply on the state", error),
                     },
                     ControlMessage::Done if !self.is_hub() => {
                         if self.end.lock().at_end {
@@ -218,6 +238,17 @@ impl PeerProcesses {
                     }
                 }
             }
+        }
+    }
+
+    /// Does a task for the state, if this process reaches that.
+    fn store(&self, task: WriterTask, tasks: Option<&Sender<WriterTask>>) {
+        match tasks {
+            // After a panic of the thread the run has failed.
+            Some(tasks) => tasks.send(task).unwrap_or(()),
+            None => WriterReply::unreached(&task)
+                .iter()
+                .for_each(|reply| self.control.send(ControlMessage::StateReply(encoded(reply)))),
         }
     }
 
@@ -282,6 +313,7 @@ impl PeerProcesses {
             error => self.control.fail(&chain(error)),
         }
         self.change(|end| end.failed = true);
+        self.writers.end();
     }
 
     /// Closes the connections after the other sides have received all messages. The process must not end

@@ -31,7 +31,7 @@ use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::Clock;
-use dupflow_engine::dataflow::{Cancellation, PeerSockets, Stages};
+use dupflow_engine::dataflow::{Cancellation, KeptEpochs, PeerSockets, Stages};
 
 /// How long an input may be idle before an empty epoch begins, if documents expire by wall-clock time.
 const TICK: Duration = Duration::from_secs(1);
@@ -65,7 +65,10 @@ fn launch(mut job: RunJob) -> Result<Running, RunError> {
         return begin(job, past, None);
     };
     let past = if group.index() == 0 {
-        let sent = find(&mut job).and_then(|past| group.go(&past, &job.stages.scheme.text).map(|()| past));
+        let sent = find(&mut job).and_then(|past| {
+            let owner = job.continuity.state.as_ref().map(|(state, _)| state.owner());
+            group.go(&past, &job.stages.scheme.text, owner).map(|()| past)
+        });
         sent.inspect_err(|error| group.fail(error))?
     } else {
         let store = job.continuity.shared_state.take();
@@ -96,7 +99,9 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         ..
     } = job;
     let process = group.as_ref().map_or((0, 1), |group| (group.index(), group.count()));
-    let (peers, sockets, listen) = match group.map(ProcessGroup::begin) {
+    let share = past.writer.take().map(|writer| (writer, Arc::<KeptEpochs>::default()));
+    stages.observers.kept_here = share.as_ref().map(|(_, kept)| Arc::clone(kept));
+    let (peers, sockets, listen) = match group.map(|group| group.begin(share)) {
         Some((peers, sockets, listen)) => (Some(peers), Some(sockets), Some(listen)),
         None => (None, None, None),
     };
@@ -279,7 +284,10 @@ fn start_committer(
     shared: &Arc<RunShared>,
 ) -> Result<Option<JoinHandle<Latencies>>, RunError> {
     let CommitterParts { notices, sink, continuity, announce, has_ended } = output;
-    let keeper = continuity.state.map(|(state, every)| {
+    let keeper = continuity.state.map(|(mut state, every)| {
+        if let Some(peers) = &peers {
+            state.share_with(Arc::clone(&peers.writers) as _);
+        }
         let failed = Arc::clone(shared);
         let fail = move |error| failed.failure.fail(error);
         Keeper::start(state, every, stages, has_ended, Arc::clone(&shared.status), fail)

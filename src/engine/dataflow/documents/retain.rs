@@ -123,11 +123,12 @@ impl<F: Follow> SettlePorts<F> {
     fn settle(&mut self, capabilities: &[Capability<Epoch>], retaining: &mut Retaining<F>) {
         let (mut records, mut more) = (self.records.at(capabilities), self.more.at(capabilities));
         let mut reports = self.reports.at(capabilities);
-        retaining.settle(Outputs {
+        let outputs = Outputs {
             record: &mut |record| records.give(record),
             more: &mut |n| more.give(n),
             reports: &mut |report| reports.give(report),
-        });
+        };
+        retaining.settle(*capabilities[0].time(), outputs);
     }
 }
 

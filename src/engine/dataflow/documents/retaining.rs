@@ -16,6 +16,7 @@ use crate::dataflow::documents::kept;
 use crate::dataflow::documents::key::EventKey;
 use crate::dataflow::documents::store::{DocumentStore, InForce, SharedDocuments};
 use crate::dataflow::output::EpochReport;
+use crate::dataflow::shared::kept_epochs::KeptEpochs;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::retention::Retention;
@@ -99,6 +100,8 @@ pub(in crate::dataflow) struct Retaining<F: Follow> {
     /// Documents with an upsert, if they are emitted.
     upserts: Option<Vec<UpsertedDoc>>,
     keeps: bool,
+    /// Where the changes go if this process stores them itself.
+    kept_here: Option<Arc<KeptEpochs>>,
     changes: Changes,
     /// Full parcels of changes, older than `changes`.
     full: Vec<Changes>,
@@ -132,6 +135,7 @@ impl<F: Follow> Retaining<F> {
             doc_changes: stages.collects_documents().then(BTreeMap::new),
             upserts: stages.emits_upserts.then(Vec::new),
             keeps: stages.keeps,
+            kept_here: stages.observers.kept_here.clone(),
             changes: Changes::default(),
             full: Vec::new(),
             origins: stages.observers.origins.clone(),
@@ -310,8 +314,8 @@ impl<F: Follow> Retaining<F> {
         }
     }
 
-    /// Reports each touched document, and forgets those that have ended and have no slot.
-    pub(in crate::dataflow) fn settle(&mut self, outputs: Outputs<'_, F>) {
+    /// Reports each document that an epoch has touched, and forgets those that have ended and have no slot.
+    pub(in crate::dataflow) fn settle(&mut self, epoch: Epoch, outputs: Outputs<'_, F>) {
         let Outputs { record, more, reports } = outputs;
         let mut documents = self.documents.borrow_mut();
         let mut touched = std::mem::take(&mut self.touched);
@@ -379,9 +383,17 @@ impl<F: Follow> Retaining<F> {
         if !causes.is_empty() {
             reports(EpochReport::Causes(causes));
         }
-        self.full.drain(..).for_each(|changes| reports(EpochReport::Kept(changes)));
         if !self.changes.is_empty() {
-            reports(EpochReport::Kept(std::mem::take(&mut self.changes)));
+            self.full.push(std::mem::take(&mut self.changes));
+        }
+        for changes in self.full.drain(..) {
+            match &self.kept_here {
+                None => reports(EpochReport::Kept(changes)),
+                Some(here) => {
+                    reports(EpochReport::KeptElsewhere(changes.len_bytes() as u64));
+                    here.add(epoch, changes);
+                }
+            }
         }
     }
 }

@@ -1,0 +1,181 @@
+//! A state that several processes write: the writers as the owner reaches them, and what is theirs.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex};
+
+use dupflow::connectors::state::{
+    MemoryStore, SharedState, StateError, StateOwner, StateWriter, StateWriters, Store, StoredState,
+    WriterReply, WriterTask,
+};
+use dupflow::core::doc::changes::Changes;
+use dupflow::core::hash;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::broken::{Broken, Fault};
+use super::script::{self, Documents, SMALL, saved, usual};
+
+/// Other processes of a run. Each does a task before `send` returns, except a rebase.
+#[derive(Debug)]
+pub(crate) struct Several {
+    processes: Vec<Mutex<Process>>,
+    replies: Arc<(Mutex<BTreeMap<(usize, u64), WriterReply>>, Condvar)>,
+}
+
+#[derive(Debug)]
+struct Process {
+    /// `None`: it does not reach the state.
+    writer: Option<StateWriter>,
+    /// By epoch, what it has not stored.
+    kept: BTreeMap<u64, Vec<Changes>>,
+}
+
+impl Several {
+    /// Writers in these stores, and after them a process that does not reach the state.
+    pub(crate) fn new(stores: &[Broken], owner: &StateOwner) -> Result<Arc<Self>, StateError> {
+        let mut processes = Vec::new();
+        for (index, store) in stores.iter().enumerate() {
+            let writer = SharedState::new(Box::new(store.clone())).writer(owner, index + 1)?;
+            processes.push(Mutex::new(Process { writer: Some(writer), kept: BTreeMap::new() }));
+        }
+        processes.push(Mutex::new(Process { writer: None, kept: BTreeMap::new() }));
+        Ok(Arc::new(Self { processes, replies: Arc::default() }))
+    }
+
+    /// Gives each process the changes of its documents in an epoch. Returns those of the owner.
+    pub(crate) fn share(&self, epoch: u64, changes: &[Changes]) -> Vec<Changes> {
+        let mut own = Changes::default();
+        let mut theirs: Vec<_> = self.processes.iter().map(|_| Changes::default()).collect();
+        for record in changes.iter().flat_map(Changes::records) {
+            let index = usize::try_from(hash::bytes(9, record.id) % (theirs.len() as u64 + 1)).unwrap();
+            let reaches = |process: &Mutex<Process>| process.lock().unwrap().writer.is_some();
+            match self.processes.get(index) {
+                Some(process) if reaches(process) => theirs[index].copy(record),
+                _ => own.copy(record),
+            }
+        }
+        for (process, changes) in self.processes.iter().zip(theirs) {
+            process.lock().unwrap().kept.entry(epoch).or_default().push(changes);
+        }
+        vec![own]
+    }
+}
+
+/// A message after it was sent.
+fn sent<T: Serialize + DeserializeOwned>(message: &T) -> T {
+    serde_json::from_slice(&serde_json::to_vec(message).unwrap()).unwrap()
+}
+
+impl StateWriters for Several {
+    fn count(&self) -> usize {
+        self.processes.len()
+    }
+
+    fn name(&self, writer: usize) -> String {
+        format!("process {}", writer + 1)
+    }
+
+    fn send(&self, writer: usize, task: WriterTask) {
+        let replies = Arc::clone(&self.replies);
+        let reply = move |reply: WriterReply| {
+            replies.0.lock().unwrap().insert((writer, reply.serial), sent(&reply));
+            replies.1.notify_all();
+        };
+        let Process { writer, kept } = &mut *self.processes[writer].lock().unwrap();
+        match writer {
+            None => WriterReply::unreached(&task).into_iter().for_each(reply),
+            Some(writer) => {
+                let take = |through| {
+                    let later = kept.split_off(&(through + 1));
+                    std::mem::replace(kept, later).into_values().flatten().collect()
+                };
+                writer.work(sent(&task), take, reply);
+            }
+        }
+    }
+
+    fn reply(&self, writer: usize, serial: u64) -> Option<WriterReply> {
+        let replies = self.replies.0.lock().unwrap();
+        let mut replies =
+            self.replies.1.wait_while(replies, |all| !all.contains_key(&(writer, serial))).unwrap();
+        replies.remove(&(writer, serial))
+    }
+}
+
+/// Publishes the usual changes of an epoch, by all.
+fn publish(state: &mut StoredState, several: &Several, epoch: u64) -> Result<(), StateError> {
+    let changes = script::changes(epoch, &usual(epoch), &mut Documents::new());
+    let own = several.share(epoch, &changes);
+    state.publish_through(&saved(epoch, None), &own, epoch)
+}
+
+fn opened(store: &Broken, theirs: &[Broken]) -> (StoredState, Arc<Several>) {
+    let mut state = StoredState::open(Box::new(store.clone())).unwrap().with_rule(SMALL);
+    let several = Several::new(theirs, &state.owner()).unwrap();
+    state.share_with(Arc::clone(&several) as _);
+    (state, several)
+}
+
+fn sound(memory: &MemoryStore) -> Broken {
+    Broken::new(memory.clone(), u64::MAX, Fault::Stop)
+}
+
+#[test]
+fn each_process_writes_its_share_and_its_part_of_the_compactions() {
+    let memory = MemoryStore::default();
+    let theirs = [sound(&memory), sound(&memory)];
+    let (mut state, several) = opened(&sound(&memory), &theirs);
+    let mut by = BTreeMap::<(String, usize), usize>::new();
+    let mut seen = std::collections::BTreeSet::new();
+    (1..=60).for_each(|epoch| {
+        publish(&mut state, &several, epoch).unwrap();
+        for name in memory.list().unwrap() {
+            let parts: Vec<&str> = name.split('-').collect();
+            if parts[0] != "manifest" && seen.insert(name.clone()) {
+                *by.entry((parts[0].to_owned(), parts.len())).or_default() += 1;
+            }
+        }
+    });
+    // The names of writers have their number.
+    let count = |kind: &str, parts| by.get(&(kind.to_owned(), parts)).copied().unwrap_or(0);
+    assert!(count("delta", 3) >= 60 && count("delta", 4) > 100, "{by:?}");
+    assert!(count("base", 4) > count("base", 3), "two thirds of the bases: {by:?}");
+    drop(state);
+    assert_eq!(script::restart(memory).2, script::usual_documents(60));
+}
+
+#[test]
+fn a_writer_in_another_place_is_named_and_nothing_is_published() {
+    let (memory, other) = (MemoryStore::default(), MemoryStore::default());
+    let (mut state, several) = opened(&sound(&memory), &[sound(&memory)]);
+    publish(&mut state, &several, 1).unwrap();
+    // Its folder has become another one.
+    for name in memory.list().unwrap() {
+        other.put(&name, &memory.get(&name).unwrap()).unwrap();
+    }
+    let apart = SharedState::new(Box::new(other)).writer(&state.owner(), 1).unwrap();
+    several.processes[0].lock().unwrap().writer = Some(apart);
+    let error = publish(&mut state, &several, 2).unwrap_err();
+    assert!(matches!(error, StateError::NotShared { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.starts_with("process 1 has stored \"memory/delta-"), "{text}");
+    drop(state);
+    assert_eq!(script::restart(memory).1, 1);
+}
+
+#[test]
+fn a_store_that_does_not_hold_the_state_of_the_owner_has_no_writer() {
+    let memory = MemoryStore::default();
+    let earlier = StoredState::open(Box::new(memory.clone())).unwrap();
+    let shared = |store: &MemoryStore| SharedState::new(Box::new(store.clone()));
+    assert!(shared(&memory).writer(&earlier.owner(), 1).is_ok());
+    assert!(memory.list().unwrap().iter().all(|name| name.starts_with("manifest-")), "no probe is left");
+    let missing = shared(&MemoryStore::default()).writer(&earlier.owner(), 1).unwrap_err();
+    assert!(matches!(missing, StateError::Io { .. }), "{missing}");
+    // Two copies of a state that were opened apart.
+    let copy = MemoryStore::default();
+    let of_copy = StoredState::open(Box::new(copy.clone())).unwrap();
+    assert_ne!(of_copy.owner(), earlier.owner());
+    let another = shared(&copy).writer(&earlier.owner(), 1).unwrap_err();
+    assert!(matches!(another, StateError::Damaged { .. }), "{another}");
+}
