@@ -19,7 +19,7 @@ use crate::place::{self, BOUND, Pairs, Place, Verdict};
 use crate::sides;
 
 /// Failpoints between two durable steps.
-const POINTS: &[&str] = &["transaction-sent", "transaction-committed", "commit", "state"];
+const POINTS: &[&str] = &["transaction-sent", "transaction-committed", "commit", "state", "writer-stored"];
 
 /// Number of partitions of the input.
 const PARTITIONS: i32 = 3;
@@ -138,7 +138,7 @@ impl Scene<'_> {
     /// Starts a run, lets it work for a while, then kills it or the broker.
     fn kill(&mut self, words: &str, kill: usize) {
         let count = self.processes();
-        let point = POINTS[kill % POINTS.len()];
+        let point = place::point(POINTS, kill, count);
         let passes = self.place.random(8);
         let at_point = self.options.points && kill.is_multiple_of(2);
         let point = at_point.then(|| format!("{point}:{passes}"));

@@ -59,7 +59,7 @@ fn run_through(
     let mut lost = false;
     for run in 0.. {
         let count = processes(options, run);
-        let point = POINTS[killed % POINTS.len()];
+        let point = place::point(POINTS, killed, count);
         let passes = place.random(3);
         let point = (options.points && killed < kills).then(|| format!("{point}:{passes}"));
         let mut children = place.start(words, count, point.as_deref());

@@ -11,6 +11,7 @@ use dupflow::connectors::state::{
 use dupflow::core::doc::changes::Changes;
 
 use super::script::{Change, Documents, SMALL, changes, documents, publish, restart, saved, usual_documents};
+use super::several::Several;
 
 /// A folder on a disk with a limited number of free bytes.
 #[derive(Clone, Debug)]
@@ -134,18 +135,27 @@ fn a_publish_on_a_full_disk_fails_and_the_next_one_does_not() {
 /// A disk filled with replaced records has room after a compaction.
 #[test]
 fn a_disk_that_is_full_of_deltas_is_compacted() {
-    let folder = tempfile::tempdir().unwrap();
     // About 80,000 bytes are alive, and a publish has half of that. Without a compaction eight publishes fill
-    // the disk, except for the 16,000 bytes of a new base of one group, and manifests.
-    let room = Arc::new(AtomicI64::new(420_000));
-    let disk = Disk { folder: Folder::new(folder.path()), room };
+    // the disk, except for the 16,000 bytes of a new base of one group, and manifests, which are longer by
+    // several processes.
+    for (writers, room) in [(0, 420_000), (2, 430_000)] {
+        let folder = tempfile::tempdir().unwrap();
+        let room = Arc::new(AtomicI64::new(room));
+        full_of_deltas(&Disk { folder: Folder::new(folder.path()), room }, writers);
+    }
+}
+
+fn full_of_deltas(disk: &Disk, writers: usize) {
     let never = CompactionRule { least_bytes: 1 << 30, most_deltas: 1 << 20 };
-    let mut state = StoredState::open(Box::new(disk)).unwrap().with_rule(never);
+    let mut state = StoredState::open(Box::new(disk.clone())).unwrap().with_rule(never);
+    let several = Several::new(&vec![disk.clone(); writers], &state.owner()).unwrap();
+    state.share_with(Arc::clone(&several) as _);
     let mut alive = Documents::new();
     for epoch in 1..=100 {
         let list: Vec<Change> = (0..40).map(|n| ((epoch * 7 + n * 3) % 80, Some(900 + n))).collect();
-        let buffers = changes(epoch.into(), &list, &mut alive);
-        state.publish(&saved(epoch.into(), None), &buffers).unwrap();
+        let epoch = u64::from(epoch);
+        let own = several.share(epoch, &changes(epoch, &list, &mut alive));
+        state.publish_through(&saved(epoch, None), &own, epoch).unwrap();
         if epoch == 5 {
             // From now on there are bases, which new ones replace.
             state.compact().unwrap();

@@ -32,7 +32,10 @@ struct Process {
 
 impl Several {
     /// Writers in these stores, and after them a process that does not reach the state.
-    pub(crate) fn new(stores: &[Broken], owner: &StateOwner) -> Result<Arc<Self>, StateError> {
+    pub(crate) fn new<S: Store + Clone + 'static>(
+        stores: &[S],
+        owner: &StateOwner,
+    ) -> Result<Arc<Self>, StateError> {
         let mut processes = Vec::new();
         for (index, store) in stores.iter().enumerate() {
             let writer = SharedState::new(Box::new(store.clone())).writer(owner, index + 1)?;

@@ -294,16 +294,16 @@ impl StoredState {
         }
         let table = saved.table().map(|fingerprint| self.table_file(fingerprint)).transpose()?;
         let asked = self.writers.as_mut().map(|writers| writers.store(through));
-        let delta = segment::write_delta(&self.files, self.names.next("delta"), changes)?;
-        let name = delta.as_ref().map(|delta| delta.name.clone());
+        let own = segment::write_delta(&self.files, self.names.next("delta"), changes);
+        let name = own.as_ref().ok().and_then(|own| Some(own.as_ref()?.name.clone()));
         self.segments.extend(name.clone());
         let theirs = match self.writers.as_mut().zip(asked) {
             Some((writers, asked)) => writers.stored(&self.files, asked),
             None => Ok(Vec::new()),
         };
-        let published = theirs.and_then(|theirs| {
+        let published = own.and_then(|own| Ok((own, theirs?))).and_then(|(own, theirs)| {
             let names: Vec<String> = theirs.iter().map(|delta| delta.name.clone()).collect();
-            let deltas = delta.into_iter().chain(theirs).collect();
+            let deltas = own.into_iter().chain(theirs).collect();
             let manifests = self.put_next(Some(saved.clone()), table, deltas)?;
             // Not before: a file that the next attempt publishes must not be removed as unlisted.
             self.segments.extend(names);
@@ -312,7 +312,7 @@ impl StoredState {
         let manifests = match published {
             Ok(manifests) => manifests,
             Err(error) => {
-                self.delete_unlisted_delta(&error, name.as_deref());
+                self.delete_unlisted_deltas(&error, name.as_deref());
                 return Err(error);
             }
         };

@@ -12,10 +12,14 @@ use super::{StateError, StoredState};
 const RETRY_PART: u64 = 8;
 
 impl StoredState {
-    /// Removes the delta of a publish that failed on a full disk, if it is certain that no manifest lists it.
-    pub(super) fn delete_unlisted_delta(&mut self, error: &StateError, delta: Option<&str>) {
+    /// Removes the deltas of a publish that failed on a full disk, if it is certain that no manifest lists
+    /// them. The writers still have their changes.
+    pub(super) fn delete_unlisted_deltas(&mut self, error: &StateError, delta: Option<&str>) {
         let is_certain =
             is_full(error) && Manifest::read(&self.files, self.next).is_err_and(|found| found.is_gone());
+        if let Some(writers) = self.writers.as_mut().filter(|_| is_certain) {
+            writers.discard();
+        }
         if let Some(delta) = delta.filter(|_| is_certain)
             && self.files.delete(delta).is_ok()
         {

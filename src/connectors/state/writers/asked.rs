@@ -71,6 +71,13 @@ impl AskedWriters {
         stored
     }
 
+    /// Lets all remove the deltas that are not published.
+    pub(in crate::state) fn discard(&mut self) {
+        for writer in self.reached.clone() {
+            self.send(writer, WriterWork::Discard);
+        }
+    }
+
     /// Has the groups of a rebase written by all, the owner among them. Returns its own share.
     pub(in crate::state) fn rebase(
         &mut self,

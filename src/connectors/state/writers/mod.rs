@@ -69,7 +69,9 @@ enum WriterWork {
     Store { through: Epoch, published: u64 },
     /// Write new bases of these groups.
     Rebase { manifest: Box<Manifest>, groups: Vec<u8> },
-    /// End a rebase at the next shard. No reply.
+    /// Remove the deltas that are not published, and store their changes the next time.
+    Discard,
+    /// End a rebase at the next shard.
     Stop,
 }
 
@@ -101,7 +103,7 @@ struct WriterFailure {
 impl WriterReply {
     /// The reply of a process that does not reach the state; `None` if the task has none.
     pub fn unreached(task: &WriterTask) -> Option<Self> {
-        let has_reply = !matches!(task.work, WriterWork::Stop);
+        let has_reply = matches!(task.work, WriterWork::Store { .. } | WriterWork::Rebase { .. });
         has_reply.then_some(Self { serial: task.serial, done: WriterDone::Unreached })
     }
 }

@@ -63,8 +63,8 @@ pub struct StateWriter {
     published: u64,
     /// Changes that are in no file yet.
     waiting: Vec<Changes>,
-    /// Deltas that the owner has not published.
-    unpublished: Vec<SegmentFile>,
+    /// Deltas that the owner has not published, with their changes.
+    unpublished: Vec<(SegmentFile, Vec<Changes>)>,
     job: Option<CompactionJob>,
 }
 
@@ -120,6 +120,7 @@ impl StateWriter {
                     }
                 }
             }
+            WriterWork::Discard => self.discard(),
             WriterWork::Stop => self.job.iter().for_each(CompactionJob::request_stop),
         }
     }
@@ -127,9 +128,23 @@ impl StateWriter {
     /// Writes what waits. Returns what is not published.
     fn store(&mut self) -> Result<Vec<SegmentFile>, StateError> {
         let written = write_delta(&self.files, self.names.next("delta"), &self.waiting)?;
-        self.waiting.clear();
-        self.unpublished.extend(written);
-        failpoint::reach("writer");
-        Ok(self.unpublished.clone())
+        let changes = std::mem::take(&mut self.waiting);
+        self.unpublished.extend(written.map(|delta| (delta, changes)));
+        failpoint::reach("writer-stored");
+        Ok(self.unpublished.iter().map(|(delta, _)| delta.clone()).collect())
+    }
+
+    /// Removes the deltas that are not published, so that a full disk can be compacted.
+    fn discard(&mut self) {
+        let mut waiting = Vec::new();
+        // The newest first: what stays is older than what goes.
+        while let Some((delta, changes)) =
+            self.unpublished.pop_if(|(delta, _)| self.files.delete(&delta.name).is_ok())
+        {
+            waiting.splice(0..0, changes);
+            tracing::debug!(delta = delta.name, "an unpublished delta is removed");
+        }
+        waiting.append(&mut self.waiting);
+        self.waiting = waiting;
     }
 }

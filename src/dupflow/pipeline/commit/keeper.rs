@@ -59,6 +59,7 @@ impl Keeper {
             failures: Counter::StateFailures,
             metrics,
             published: Box::new(move |Published { epoch, changes, stored }| {
+                tracing::debug!(epoch, changes, stored, "the state is stored");
                 status.set_state(epoch, stored);
                 counters.add(Counter::StateCommits, 1);
                 counters.add(Counter::StateBytes, changes);
