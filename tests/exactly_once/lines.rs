@@ -124,7 +124,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let list = format!("inputs = [\"{}\"]", sides::WATCHES);
     let sides = sides::tables(&list, "output = \"rows.jsonl\"", "path = \"notices.jsonl\"");
     let config = format!(
-        "workers = 1\n[source]\nkind = \"files\"\ninputs = [{feed:?}]\nepoch = \"events:20\"\n{}\
+        "workers = 1\n[processes]\nconnect_seconds = 10\n[source]\nkind = \"files\"\ninputs = [{feed:?}]\n\
+         epoch = \"events:20\"\n{}\
          [dead_letter]\npath = \"letters\"\n[sink]\npath = \"out.jsonl\"\n{}[state]\npath = \
          \"state\"\ncommit_every = \"50ms\"\n{}",
         sides::FIELDS,

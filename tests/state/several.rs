@@ -19,8 +19,11 @@ use super::script::{self, Documents, SMALL, saved, usual};
 #[derive(Debug)]
 pub(crate) struct Several {
     processes: Vec<Mutex<Process>>,
-    replies: Arc<(Mutex<BTreeMap<(usize, u64), WriterReply>>, Condvar)>,
+    replies: Arc<(Mutex<Replies>, Condvar)>,
 }
+
+/// By writer and number of the task.
+type Replies = BTreeMap<(usize, u64), WriterReply>;
 
 #[derive(Debug)]
 struct Process {
@@ -57,8 +60,8 @@ impl Several {
                 _ => own.copy(record),
             }
         }
-        for (process, changes) in self.processes.iter().zip(theirs) {
-            process.lock().unwrap().kept.entry(epoch).or_default().push(changes);
+        for (process, its) in self.processes.iter().zip(theirs) {
+            process.lock().unwrap().kept.entry(epoch).or_default().push(its);
         }
         vec![own]
     }

@@ -7,6 +7,7 @@
 //! Independently, when there are more than [`CompactionRule::most_deltas`], those are merged that are not
 //! larger than all newer ones together.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
@@ -21,7 +22,6 @@ use super::ids::{IdSet, SHARDS};
 use super::manifest::{GROUPS, Manifest, ShardGroup, shards_of};
 use super::segment::{SegmentFile, SegmentWriter};
 use super::snapshot::{DeletedRecords, OpenSegments};
-use super::writers::SharedRebase;
 use dupflow_core::doc::changes::ChangeRecord;
 
 /// A publish waits for the thread when the deltas have more than this many times the bytes of the bases.
@@ -184,13 +184,21 @@ impl CompactionProgress {
     }
 }
 
+/// What other processes do of a task.
+pub(super) trait Elsewhere: Debug + Send + Sync {
+    /// Waits for their results.
+    fn gather(&self, progress: &CompactionProgress) -> Result<(), StateError>;
+
+    /// Lets them stop at the next shard.
+    fn stop(&self);
+}
+
 /// A compaction on a thread of low priority. Dropping it stops the thread and waits for it.
 #[derive(Debug)]
 pub(super) struct CompactionJob {
     progress: Arc<CompactionProgress>,
     thread: Option<JoinHandle<Result<(), StateError>>>,
-    /// The part that other processes do.
-    shared: Option<SharedRebase>,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 impl CompactionJob {
@@ -204,7 +212,7 @@ impl CompactionJob {
             lower_priority();
             work(&own)
         })?;
-        Ok(Self { progress, thread: Some(thread), shared: None })
+        Ok(Self { progress, thread: Some(thread), elsewhere: None })
     }
 
     /// Starts a task, of which other processes may do a part.
@@ -213,16 +221,16 @@ impl CompactionJob {
         manifest: &Manifest,
         task: CompactionTask,
         names: &SegmentNames,
-        shared: Option<SharedRebase>,
+        elsewhere: Option<Arc<dyn Elsewhere>>,
     ) -> io::Result<Self> {
         let (files, manifest, names, others) =
-            (files.clone(), manifest.clone(), names.clone(), shared.clone());
+            (files.clone(), manifest.clone(), names.clone(), elsewhere.clone());
         let mut job = Self::spawn(move |progress| {
             let own = execute(&files, &manifest, task, &names, progress);
             let theirs = others.map_or(Ok(()), |others| others.gather(progress));
             own.and(theirs)
         })?;
-        job.shared = shared;
+        job.elsewhere = elsewhere;
         Ok(job)
     }
 
@@ -245,7 +253,7 @@ impl CompactionJob {
     /// Lets the thread, and other processes, stop at the next shard.
     pub(super) fn request_stop(&self) {
         self.progress.is_stopped.store(true, Ordering::Relaxed);
-        self.shared.iter().for_each(SharedRebase::stop);
+        self.elsewhere.iter().for_each(|elsewhere| elsewhere.stop());
     }
 
     /// Stops the thread at the next shard, and waits for it.

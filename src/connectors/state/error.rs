@@ -90,6 +90,12 @@ pub enum StateError {
 }
 
 impl StateError {
+    /// Whether a disk or a quota is full.
+    pub(super) fn is_full(&self) -> bool {
+        let Self::Io { source, .. } = self else { return false };
+        matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+
     /// Whether the file is missing, for example because its owner has replaced it.
     pub(super) fn is_gone(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)

@@ -21,6 +21,7 @@
 //! - Only the owner removes files. It does so after a publish, and only files that it wrote or found when it
 //!   opened the state, and that neither of the last two manifests lists, nor a [`Snapshot`] in use. Files of
 //!   a later owner are neither, so an owner that has lost the state without noticing removes none of them.
+//!   A writer removes only files that it wrote, and that the owner is certain not to have listed.
 //! - A publish that fails leaves the earlier manifests intact.
 //!
 //! Guarantees against each kind of failure, and the formats byte by byte, are in `docs/state.md`.
@@ -273,9 +274,7 @@ impl StoredState {
         }
         self.catch_up();
         match self.publish_once(saved, changes, through) {
-            Err(error) if upkeep::is_full(&error) && self.make_room() => {
-                self.publish_once(saved, changes, through)
-            }
+            Err(error) if error.is_full() && self.make_room() => self.publish_once(saved, changes, through),
             published => published,
         }
     }

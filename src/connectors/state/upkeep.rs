@@ -1,6 +1,5 @@
 //! Maintenance by the owner besides publishing: starts compactions, adopts their results, removes old files.
 
-use std::io;
 use std::sync::Weak;
 
 use super::compaction::{self, CompactionJob, CompactionProgress, CompactionTask};
@@ -16,7 +15,7 @@ impl StoredState {
     /// them. The writers still have their changes.
     pub(super) fn delete_unlisted_deltas(&mut self, error: &StateError, delta: Option<&str>) {
         let is_certain =
-            is_full(error) && Manifest::read(&self.files, self.next).is_err_and(|found| found.is_gone());
+            error.is_full() && Manifest::read(&self.files, self.next).is_err_and(|found| found.is_gone());
         if let Some(writers) = self.writers.as_mut().filter(|_| is_certain) {
             writers.discard();
         }
@@ -98,14 +97,14 @@ impl StoredState {
         }
         self.retry_bytes = 0;
         let Some(task) = self.rule.due(&self.base) else { return };
-        let (task, shared) = match (task, &mut self.writers) {
+        let (task, elsewhere) = match (task, &mut self.writers) {
             (CompactionTask::Rebase(groups), Some(writers)) => {
-                let (own, shared) = writers.rebase(&self.base, groups);
-                (CompactionTask::Rebase(own), shared)
+                let (own, elsewhere) = writers.rebase(&self.base, groups);
+                (CompactionTask::Rebase(own), elsewhere)
             }
             (task, _) => (task, None),
         };
-        match CompactionJob::start(&self.files, &self.base, task, &self.names, shared) {
+        match CompactionJob::start(&self.files, &self.base, task, &self.names, elsewhere) {
             Ok(job) => self.job = Some(job),
             Err(error) => tracing::warn!(%error, "no thread to compact state"),
         }
@@ -158,10 +157,4 @@ impl StoredState {
         }
         compacted.is_ok()
     }
-}
-
-/// Whether the error is a full disk or quota.
-pub(super) fn is_full(error: &StateError) -> bool {
-    let StateError::Io { source, .. } = error else { return false };
-    matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

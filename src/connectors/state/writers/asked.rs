@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{StateOwner, StateWriters, WriterDone, WriterTask, WriterWork};
-use crate::state::compaction::CompactionProgress;
+use crate::state::compaction::{CompactionProgress, Elsewhere};
 use crate::state::files::StateFiles;
 use crate::state::manifest::Manifest;
 use crate::state::segment::SegmentFile;
@@ -83,20 +83,22 @@ impl AskedWriters {
         &mut self,
         manifest: &Manifest,
         groups: Vec<u8>,
-    ) -> (Vec<u8>, Option<SharedRebase>) {
+    ) -> (Vec<u8>, Option<Arc<dyn Elsewhere>>) {
         let mut shares = vec![Vec::new(); self.reached.len() + 1];
         let count = shares.len();
         groups.into_iter().enumerate().for_each(|(n, group)| shares[n % count].push(group));
         let own = shares.remove(0);
         let mut sent = Sent::new();
-        for (writer, groups) in self.reached.clone().into_iter().zip(shares) {
-            if !groups.is_empty() {
+        for (writer, share) in self.reached.clone().into_iter().zip(shares) {
+            if !share.is_empty() {
                 let manifest = Box::new(manifest.clone());
-                sent.push(self.send(writer, WriterWork::Rebase { manifest, groups }));
+                sent.push(self.send(writer, WriterWork::Rebase { manifest, groups: share }));
             }
         }
-        let shared = SharedRebase { writers: Arc::clone(&self.writers), sent };
-        (own, Some(shared).filter(|shared| !shared.sent.is_empty()))
+        if sent.is_empty() {
+            return (own, None);
+        }
+        (own, Some(Arc::new(RebaseElsewhere { writers: Arc::clone(&self.writers), sent })))
     }
 }
 
@@ -121,15 +123,14 @@ fn no_reply(writers: &dyn StateWriters, writer: usize) -> StateError {
 }
 
 /// The part of a rebase that writers do.
-#[derive(Clone, Debug)]
-pub(in crate::state) struct SharedRebase {
+#[derive(Debug)]
+struct RebaseElsewhere {
     writers: Arc<dyn StateWriters>,
     sent: Sent,
 }
 
-impl SharedRebase {
-    /// Waits for their results.
-    pub(in crate::state) fn gather(&self, progress: &CompactionProgress) -> Result<(), StateError> {
+impl Elsewhere for RebaseElsewhere {
+    fn gather(&self, progress: &CompactionProgress) -> Result<(), StateError> {
         let mut gathered = Ok(());
         for (writer, serial) in &self.sent {
             let failed = match self.writers.reply(*writer, *serial).map(|reply| reply.done) {
@@ -144,8 +145,7 @@ impl SharedRebase {
         gathered
     }
 
-    /// Lets the writers stop at the next shard.
-    pub(in crate::state) fn stop(&self) {
+    fn stop(&self) {
         for (writer, serial) in &self.sent {
             self.writers.send(*writer, WriterTask { serial: *serial, work: WriterWork::Stop });
         }

@@ -21,14 +21,13 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use asked::{AskedWriters, SharedRebase};
+pub(super) use asked::AskedWriters;
 pub use writer::{SharedState, StateWriter};
 
 use super::StateError;
 use super::compaction::CompactionResult;
 use super::manifest::Manifest;
 use super::segment::SegmentFile;
-use super::upkeep::is_full;
 use dupflow_core::time::Epoch;
 
 /// The owner of a state, as the other processes recognise its state: by the manifest with which it began.
@@ -111,7 +110,7 @@ impl WriterReply {
 impl WriterFailure {
     fn new(error: &StateError) -> Self {
         let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-        Self { what: format!("{error}{source}"), is_full: is_full(error) }
+        Self { what: format!("{error}{source}"), is_full: error.is_full() }
     }
 
     /// The error at the owner.

@@ -27,7 +27,7 @@ use std::thread;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::state_writers::{OtherWriters, OwnShare, encoded, start_writer};
+use super::state_writers::{OtherWriters, encoded};
 use super::worker::RunShared;
 use crate::pipeline::error::{RunError, chain};
 use crate::pipeline::outcome::Measures;
@@ -58,6 +58,9 @@ pub(super) enum PeerTask {
     /// No more tasks.
     Ended,
 }
+
+/// Handles messages, on a thread. The sender takes the tasks for the state, where this process reaches that.
+type Listen = Box<dyn FnOnce(Arc<RunShared>, Option<Sender<WriterTask>>)>;
 
 /// The data sockets by process; `None` for this process itself.
 type Sockets = Vec<Option<TcpStream>>;
@@ -120,26 +123,22 @@ impl ProcessGroup {
         self.control.fail(&chain(why));
     }
 
-    /// Starts the run: from here on messages are handled by the returned closure. `share`: what this process
-    /// stores itself.
-    pub(in crate::pipeline) fn begin(
-        self,
-        share: Option<OwnShare>,
-    ) -> (Arc<PeerProcesses>, Sockets, impl FnOnce(Arc<RunShared>)) {
+    /// Starts the run: from here on messages are handled by the returned closure, which passes tasks for the
+    /// state on.
+    pub(in crate::pipeline) fn begin(self) -> (Arc<PeerProcesses>, Sockets, Listen) {
         let Self { control, data, notes: (tell, notes) } = self;
         let (end, changed, restores) = (Mutex::default(), Condvar::new(), Mutex::default());
         let writers = Arc::new(OtherWriters::new(Arc::clone(&control)));
         let others = Arc::new(PeerProcesses { control, tell, end, changed, restores, writers });
         let listening = Arc::clone(&others);
-        let listen = move |shared: Arc<RunShared>| {
+        let listen = move |shared: Arc<RunShared>, tasks: Option<Sender<WriterTask>>| {
             let failed = Arc::clone(&shared);
-            let tasks = start_writer(share, &listening.control, &shared);
             let work = move || listening.listen(&notes, tasks.as_ref(), &shared);
             if let Err(error) = thread::Builder::new().name("together".to_owned()).spawn(work) {
                 failed.failure.fail(RunError::Process(error.to_string()));
             }
         };
-        (others, data, listen)
+        (others, data, Box::new(listen))
     }
 }
 
@@ -246,10 +245,13 @@ impl PeerProcesses {
         match tasks {
             // After a panic of the thread the run has failed.
             Some(tasks) => tasks.send(task).unwrap_or(()),
-            None => WriterReply::unreached(&task)
-                .iter()
-                .for_each(|reply| self.control.send(ControlMessage::StateReply(encoded(reply)))),
+            None => WriterReply::unreached(&task).iter().for_each(|reply| self.reply(reply)),
         }
+    }
+
+    /// Any process but 0 replies to a task for the state.
+    pub(super) fn reply(&self, reply: &WriterReply) {
+        self.control.send(ControlMessage::StateReply(encoded(reply)));
     }
 
     /// Counts that one process has reached a line; once all have, all cross it.

@@ -1,6 +1,7 @@
 //! Starts a run: finds where it begins, then starts its workers and all other threads.
 
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::memory_watch::MemoryWatch;
 use super::process_group::{PeerProcesses, ProcessGroup, QueuePeers};
 use super::restore::{RestoreParts, restore};
 use super::running::Running;
-use super::threads::{commit, read, read_watches, spawn};
+use super::threads::{commit, read, read_watches, spawn, write_state};
 use super::worker::{self, RunShared};
 use crate::pipeline::commit::{Commits, Committer, GrowthWarning, Keeper};
 use crate::pipeline::continuity::{Continuity, WatchParts};
@@ -101,7 +102,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     let process = group.as_ref().map_or((0, 1), |group| (group.index(), group.count()));
     let share = past.writer.take().map(|writer| (writer, Arc::<KeptEpochs>::default()));
     stages.observers.kept_here = share.as_ref().map(|(_, kept)| Arc::clone(kept));
-    let (peers, sockets, listen) = match group.map(|group| group.begin(share)) {
+    let (peers, sockets, listen) = match group.map(ProcessGroup::begin) {
         Some((peers, sockets, listen)) => (Some(peers), Some(sockets), Some(listen)),
         None => (None, None, None),
     };
@@ -160,7 +161,15 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         .map_err(RunError::Worker)
         .inspect_err(give_up)?;
     if let Some(listen) = listen {
-        listen(Arc::clone(&shared));
+        let tasks = share.zip(peers.clone()).and_then(|((writer, kept), peers)| {
+            let (to_writer, tasks) = channel();
+            let work = move |_: &RunShared| {
+                write_state(writer, &kept, tasks, &peers);
+                Ok(())
+            };
+            spawn("state", &shared, work).map(|_| to_writer)
+        });
+        listen(Arc::clone(&shared), tasks);
     }
     let snapshot = past.snapshot.take();
     let mut continuity = continuity;

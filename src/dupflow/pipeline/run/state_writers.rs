@@ -3,18 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::threads::spawn;
-use super::worker::RunShared;
-use dupflow_connectors::state::{StateWriter, StateWriters, WriterReply, WriterTask};
-use dupflow_engine::dataflow::KeptEpochs;
+use dupflow_connectors::state::{StateWriters, WriterReply, WriterTask};
 use dupflow_engine::processes::{Control, ControlMessage};
-
-/// What this process stores itself: its writer, and the changes that it writes.
-pub(super) type OwnShare = (StateWriter, Arc<KeptEpochs>);
 
 /// Process 0: the other processes as writers. Writer i is process i + 1.
 #[derive(Debug)]
@@ -69,27 +62,6 @@ impl StateWriters for OtherWriters {
             .wait_while(&mut replies, |replies| !replies.waiting.contains_key(&at) && !replies.has_ended);
         replies.waiting.remove(&at)
     }
-}
-
-/// Any other process: starts the thread that does the tasks, until their sender is dropped. `None` if this
-/// process does not reach the state, or the thread cannot be started.
-pub(super) fn start_writer(
-    share: Option<OwnShare>,
-    control: &Arc<Control>,
-    shared: &Arc<RunShared>,
-) -> Option<Sender<WriterTask>> {
-    let (mut writer, kept) = share?;
-    let (send, tasks) = channel::<WriterTask>();
-    let control = Arc::clone(control);
-    spawn("state", shared, move |_| {
-        for task in tasks {
-            let to = Arc::clone(&control);
-            let reply = move |reply| to.send(ControlMessage::StateReply(encoded(&reply)));
-            writer.work(task, |through| kept.take(through), reply);
-        }
-        Ok(())
-    })?;
-    Some(send)
 }
 
 /// A task or a reply as it is sent.

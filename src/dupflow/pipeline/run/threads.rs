@@ -1,8 +1,9 @@
-//! What the threads of a run do, except for the workers and the restore: reading, committing.
+//! What the threads of a run do, except for the workers and the restore: reading, committing, storing.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -12,9 +13,11 @@ use crate::pipeline::commit::{Committer, GrowthWarning};
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::Latencies;
 use dupflow_connectors::intake::{BadRecords, Closed, SourceReader};
+use dupflow_connectors::state::{StateWriter, WriterTask};
 use dupflow_connectors::watch::{GivenList, WatchList};
 use dupflow_core::run::metrics::{Counter, Counts, Metrics};
 use dupflow_core::time::Epoch;
+use dupflow_engine::dataflow::KeptEpochs;
 
 /// How often the log reports the progress of the run.
 const LOG_EVERY: Duration = Duration::from_secs(60);
@@ -96,6 +99,19 @@ pub(super) fn read_watches(list: &WatchList, given: &GivenList, shared: &RunShar
         }
     }
     Ok(())
+}
+
+/// Does the tasks for the state of a process that is not its owner, until there are no more.
+pub(super) fn write_state(
+    mut writer: StateWriter,
+    kept: &KeptEpochs,
+    tasks: Receiver<WriterTask>,
+    peers: &Arc<PeerProcesses>,
+) {
+    for task in tasks {
+        let peers = Arc::clone(peers);
+        writer.work(task, |through| kept.take(through), move |reply| peers.reply(&reply));
+    }
 }
 
 /// Starts a thread whose error or panic fails the run; its result is then the default. `None` if the thread
