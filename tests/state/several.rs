@@ -1,11 +1,13 @@
 //! A state that several processes write: the writers as the owner reaches them, and what is theirs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex};
 
 use dupflow::connectors::state::{
-    MemoryStore, SharedState, StateError, StateOwner, StateWriter, StateWriters, Store, StoredState,
-    WriterReply, WriterTask,
+    MemoryStore, Ownership, SharedState, StateError, StateOwner, StateWriter, StateWriters, Store,
+    StoredState, Upload, WriterReply, WriterTask, verify,
 };
 use dupflow::core::doc::changes::Changes;
 use dupflow::core::hash;
@@ -184,4 +186,80 @@ fn a_store_that_does_not_hold_the_state_of_the_owner_has_no_writer() {
     assert_ne!(of_copy.owner(), earlier.owner());
     let another = shared(&copy).writer(&earlier.owner(), 1).unwrap_err();
     assert!(matches!(another, StateError::Damaged { .. }), "{another}");
+}
+
+/// A store whose next manifests fail, each with this error; one with another error than a full disk is
+/// written nevertheless.
+#[derive(Clone, Debug)]
+struct Manifests {
+    inner: MemoryStore,
+    failures: Arc<Mutex<VecDeque<io::ErrorKind>>>,
+}
+
+impl Store for Manifests {
+    fn place(&self) -> &str {
+        self.inner.place()
+    }
+
+    fn create<'s>(&'s self, name: &str) -> io::Result<Box<dyn Upload + 's>> {
+        self.inner.create(name)
+    }
+
+    fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
+        if self.inner.size(name).is_ok() {
+            return Ok(false);
+        }
+        let failure = self.failures.lock().unwrap().pop_front();
+        if failure != Some(io::ErrorKind::StorageFull) {
+            assert!(self.inner.put_if_absent(name, bytes)?);
+        }
+        failure.map_or(Ok(true), |kind| Err(kind.into()))
+    }
+
+    fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<u8>> {
+        self.inner.get_range(name, range)
+    }
+
+    fn size(&self, name: &str) -> io::Result<u64> {
+        self.inner.size(name)
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.inner.list()
+    }
+
+    fn delete(&self, name: &str) -> io::Result<()> {
+        self.inner.delete(name)
+    }
+
+    fn own(&self) -> io::Result<Ownership> {
+        self.inner.own()
+    }
+}
+
+/// A manifest that was written although that was reported as a failure lists deltas of writers, which they
+/// must not remove when the disk is full at the next attempt.
+#[test]
+fn deltas_that_an_attempt_has_listed_are_not_removed_on_a_full_disk() {
+    let memory = MemoryStore::default();
+    let failures = Arc::<Mutex<VecDeque<_>>>::default();
+    let store = Manifests { inner: memory.clone(), failures: Arc::clone(&failures) };
+    let mut state = StoredState::open(Box::new(store)).unwrap().with_rule(SMALL);
+    let several = Several::new(&[sound(&memory), sound(&memory)], &state.owner()).unwrap();
+    state.share_with(Arc::clone(&several) as _);
+    publish(&mut state, &several, 1).unwrap();
+    let changes = script::changes(2, &usual(2), &mut Documents::new());
+    let own = several.share(2, &changes);
+    failures.lock().unwrap().push_back(io::ErrorKind::Other);
+    state.publish_through(&saved(2, None), &own, 2).unwrap_err();
+    // The number is taken by the attempt before; then there is no room, also for what a compaction writes.
+    failures.lock().unwrap().extend([io::ErrorKind::StorageFull; 9]);
+    let error = state.publish_through(&saved(2, None), &own, 2).unwrap_err();
+    assert!(matches!(&error, StateError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull));
+    let damages = verify(Box::new(memory.clone())).unwrap().damages;
+    assert!(damages.is_empty(), "{damages:?}");
+    failures.lock().unwrap().clear();
+    state.publish_through(&saved(2, None), &own, 2).unwrap();
+    drop(state);
+    assert_eq!(script::restart(memory).2, script::usual_documents(2));
 }

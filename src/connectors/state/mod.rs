@@ -316,7 +316,7 @@ impl StoredState {
             }
         };
         if let Some(writers) = &mut self.writers {
-            writers.published += 1;
+            writers.published();
         }
         self.remove_unlisted(&manifests);
         self.start_due();

@@ -16,8 +16,6 @@ pub(in crate::state) struct AskedWriters {
     writers: Arc<dyn StateWriters>,
     /// Number of the next task.
     next: u64,
-    /// How often the owner has published.
-    pub(in crate::state) published: u64,
     /// Those that reach the state, as far as they have said so.
     reached: Vec<usize>,
 }
@@ -34,10 +32,7 @@ impl AskedWriters {
 
     /// Asks all to store their changes through an epoch.
     pub(in crate::state) fn store(&mut self, through: Epoch) -> Sent {
-        let published = self.published;
-        (0..self.writers.count())
-            .map(|writer| self.send(writer, WriterWork::Store { through, published }))
-            .collect()
+        (0..self.writers.count()).map(|writer| self.send(writer, WriterWork::Store { through })).collect()
     }
 
     /// Waits for the deltas that all have stored.
@@ -71,10 +66,19 @@ impl AskedWriters {
         stored
     }
 
-    /// Lets all remove the deltas that are not published.
-    pub(in crate::state) fn discard(&mut self) {
+    /// The deltas that were stored are published.
+    pub(in crate::state) fn published(&mut self) {
+        self.send_all(&WriterWork::Published);
+    }
+
+    /// Lets all remove the deltas that are not published, except these.
+    pub(in crate::state) fn discard(&mut self, listed: Vec<String>) {
+        self.send_all(&WriterWork::Discard { listed });
+    }
+
+    fn send_all(&mut self, work: &WriterWork) {
         for writer in self.reached.clone() {
-            self.send(writer, WriterWork::Discard);
+            self.send(writer, work.clone());
         }
     }
 
@@ -160,6 +164,6 @@ impl StoredState {
 
     /// From now on other processes write their share of each publish.
     pub fn share_with(&mut self, writers: Arc<dyn StateWriters>) {
-        self.writers = Some(AskedWriters { writers, next: 0, published: 0, reached: Vec::new() });
+        self.writers = Some(AskedWriters { writers, next: 0, reached: Vec::new() });
     }
 }

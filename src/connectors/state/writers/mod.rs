@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! owner ── Store: changes through an epoch ──▶ writer ── its delta ──▶ owner: manifest n lists all deltas
+//!       ── Published ────────────────────────▶
 //!       ── Rebase: some groups ──────────────▶        ── their bases ▶        listed in a later manifest
 //! ```
 //!
@@ -64,12 +65,14 @@ pub struct WriterTask {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum WriterWork {
-    /// Store the changes of the epochs through this one, inclusive. The owner has published this often.
-    Store { through: Epoch, published: u64 },
+    /// Store the changes of the epochs through this one, inclusive.
+    Store { through: Epoch },
+    /// All deltas of the last reply are published.
+    Published,
+    /// Remove the deltas that are not published, except those listed, and store their changes the next time.
+    Discard { listed: Vec<String> },
     /// Write new bases of these groups.
     Rebase { manifest: Box<Manifest>, groups: Vec<u8> },
-    /// Remove the deltas that are not published, and store their changes the next time.
-    Discard,
     /// End a rebase at the next shard.
     Stop,
 }

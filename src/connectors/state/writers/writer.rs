@@ -50,7 +50,7 @@ impl SharedState {
         self.0.put(&probe, b"")?;
         self.0.delete(&probe)?;
         let (waiting, unpublished) = (Vec::new(), Vec::new());
-        Ok(StateWriter { files: self.0.clone(), names, published: 0, waiting, unpublished, job: None })
+        Ok(StateWriter { files: self.0.clone(), names, waiting, unpublished, job: None })
     }
 }
 
@@ -59,8 +59,6 @@ impl SharedState {
 pub struct StateWriter {
     files: StateFiles,
     names: SegmentNames,
-    /// How often the owner has published.
-    published: u64,
     /// Changes that are in no file yet.
     waiting: Vec<Changes>,
     /// Deltas that the owner has not published, with their changes.
@@ -78,49 +76,36 @@ impl StateWriter {
         reply: impl FnOnce(WriterReply) + Clone + Send + 'static,
     ) {
         match work {
-            WriterWork::Store { through, published } => {
-                if self.published < published {
-                    self.published = published;
-                    self.unpublished.clear();
-                }
+            WriterWork::Store { through } => {
                 self.waiting.extend(changes(through));
                 let stored = self.store().map_err(|error| WriterFailure::new(&error));
                 reply(WriterReply { serial, done: WriterDone::Stored(stored) });
             }
+            WriterWork::Published => self.unpublished.clear(),
+            WriterWork::Discard { listed } => self.discard(&listed),
             WriterWork::Rebase { manifest, groups } => {
-                let again = reply.clone();
-                let rebased = move |bases, failure| WriterReply {
+                let rebased = move |bases, failure: Option<WriterFailure>| WriterReply {
                     serial,
                     done: WriterDone::Rebased { bases, failure },
                 };
-                let (files, names) = (self.files.clone(), self.names.clone());
+                let failed = |what: String| Some(WriterFailure { what, is_full: false });
+                let (again, files, names) = (reply.clone(), self.files.clone(), self.names.clone());
                 let job = CompactionJob::spawn(move |progress| {
                     let task = CompactionTask::Rebase(groups);
                     let execute = || compaction::execute(&files, &manifest, task, &names, progress);
-                    let done = catch_unwind(AssertUnwindSafe(execute));
-                    let failure = match done {
+                    let failure = match catch_unwind(AssertUnwindSafe(execute)) {
                         Ok(done) => done.err().map(|error| WriterFailure::new(&error)),
-                        Err(_) => {
-                            Some(WriterFailure { what: "its thread panicked".to_owned(), is_full: false })
-                        }
+                        Err(_) => failed("its thread panicked".to_owned()),
                     };
                     reply(rebased(progress.take(), failure));
                     Ok(())
                 });
-                // One that was sent before has been replied to.
                 match job {
+                    // One that was sent before has been replied to.
                     Ok(job) => self.job = Some(job),
-                    Err(error) => {
-                        let what = format!("no thread to compact state: {error}");
-                        let failure = Some(WriterFailure { what, is_full: false });
-                        again(WriterReply {
-                            serial,
-                            done: WriterDone::Rebased { bases: Vec::new(), failure },
-                        });
-                    }
+                    Err(error) => again(rebased(Vec::new(), failed(format!("no thread: {error}")))),
                 }
             }
-            WriterWork::Discard => self.discard(),
             WriterWork::Stop => self.job.iter().for_each(CompactionJob::request_stop),
         }
     }
@@ -134,17 +119,16 @@ impl StateWriter {
         Ok(self.unpublished.iter().map(|(delta, _)| delta.clone()).collect())
     }
 
-    /// Removes the deltas that are not published, so that a full disk can be compacted.
-    fn discard(&mut self) {
-        let mut waiting = Vec::new();
-        // The newest first: what stays is older than what goes.
-        while let Some((delta, changes)) =
-            self.unpublished.pop_if(|(delta, _)| self.files.delete(&delta.name).is_ok())
-        {
+    /// Removes the deltas that are not published, so that a full disk can be compacted; the newest first, so
+    /// that what stays is older than what goes. A manifest that was written although that was reported as a
+    /// failure may list some.
+    fn discard(&mut self, listed: &[String]) {
+        let Self { files, unpublished, waiting, .. } = self;
+        let goes = |(delta, _): &mut (SegmentFile, _)| {
+            !listed.contains(&delta.name) && files.delete(&delta.name).is_ok()
+        };
+        while let Some((_, changes)) = unpublished.pop_if(goes) {
             waiting.splice(0..0, changes);
-            tracing::debug!(delta = delta.name, "an unpublished delta is removed");
         }
-        waiting.append(&mut self.waiting);
-        self.waiting = waiting;
     }
 }
