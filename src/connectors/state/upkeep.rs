@@ -18,7 +18,7 @@ impl StoredState {
             error.is_full() && Manifest::read(&self.files, self.next).is_err_and(|found| found.is_gone());
         if let Some(writers) = self.writers.as_mut().filter(|_| is_certain) {
             // By an attempt that was reported as a failure: it lists the deltas of this one.
-            let listed = self.kept.iter().flat_map(|kept| &kept.deltas).map(|delta| &delta.segment.name);
+            let listed = self.kept.iter().flat_map(|kept| &kept.deltas).map(|file| &file.segment.name);
             writers.discard(listed.filter(|name| !self.base.names(name)).cloned().collect());
         }
         if let Some(delta) = delta.filter(|_| is_certain)
