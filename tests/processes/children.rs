@@ -248,7 +248,7 @@ fn a_feed_of_the_same_name_that_is_another_one_ends_all() {
 #[test]
 fn a_process_that_hangs_ends_the_others() {
     let place = Place::new(6000);
-    place.deployment("[processes]\nlost_seconds = 1\n");
+    place.deployment("[processes]\nlost_seconds = 5\n");
     for hangs in [1, 0] {
         let mut all = under_way(&place, 3);
         let one = all.remove(hangs);
