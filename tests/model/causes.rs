@@ -3,6 +3,7 @@
 //! Bug classes: a delta with a block as its cause although its document has changed, or the reverse; a cause
 //! that depends on which worker had the document.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dupflow::config::Plan;
@@ -123,6 +124,34 @@ fn groups_that_pass_the_limit() {
             ],
         ],
     );
+}
+
+/// Pairs of restored documents are inserted; then each event has its own cause.
+#[test]
+fn pairs_of_restored_documents() {
+    let plan = Plan::load("exact", &["threshold=0.3".to_owned()]).unwrap();
+    let copy = |id: &str| A.replacen('a', id, 1);
+    let (c, d, edited) = (copy("c"), copy("d"), "b the quick brown fox jumps over the lazy cat again");
+    let before = [epoch(&[A, B]), epoch(&[&c])];
+    let after = [epoch(&[edited]), epoch(&["c", &d])];
+    for workers in [1, 2, 3] {
+        let run = Run { workers, serialized: workers > 1, seed: 5 };
+        let mut stages = dupflow::pipeline::stages(&plan, false);
+        stages.keeps = true;
+        let mut past = Past { epochs: 2, events: 3, ..Past::default() };
+        for changes in closed(&stages, &before, &Past::default(), run).iter().flat_map(|told| &told.kept) {
+            past.kept.extend(changes.iter().filter_map(|(id, value)| Some((id.into(), value?.into()))));
+        }
+        stages = dupflow::pipeline::stages(&plan, false);
+        stages.start.past.epoch = 2;
+        let epochs = closed(&stages, &after, &past, run);
+        let expected = [vec![Cause::Insert], vec![Cause::Update], vec![Cause::Insert, Cause::Delete]];
+        for (told, causes) in epochs.iter().zip(expected) {
+            let found: BTreeSet<Cause> = told.deltas.iter().map(|delta| delta.cause).collect();
+            assert_eq!(found, BTreeSet::from_iter(causes), "{workers} workers: {told:?}");
+        }
+        assert_eq!(epochs.len(), 3);
+    }
 }
 
 /// Members that no longer represent their group lose their pairs with other texts; the document of such a

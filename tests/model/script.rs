@@ -11,7 +11,7 @@ use dupflow::core::doc::{DocEvent, DocId, Position};
 use dupflow::core::hash::mix;
 use dupflow::core::memory::PlaceInMemory;
 use dupflow::core::pair::DocPair;
-use dupflow::core::time::Epoch;
+use dupflow::core::time::{Epoch, LiveFrom};
 use dupflow::engine::dataflow::{
     BatchEnd, BatchRecord, ClosedEpoch, Emit, Intake, Pull, Spill, Stages, build,
 };
@@ -103,7 +103,8 @@ pub(crate) struct Past {
     pub(crate) kept: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
-/// The closed epochs of a history; the first one restores the kept documents, if any.
+/// The closed epochs of a history; the first one restores the kept documents, if any. No worker knows where
+/// the run is live before one of them has read what is kept.
 pub(crate) fn closed(stages: &Stages, epochs: &[Epoched], past: &Past, run: Run) -> Vec<ClosedEpoch> {
     closed_through(stages, epochs, past, run, |_, script| script)
 }
@@ -156,7 +157,10 @@ pub(crate) fn closed_through(
     let (sender, receiver) = channel();
     let shares = Mutex::new(shares.into_iter().map(Some).collect::<Vec<_>>());
     let spill = stages.spill.clone().or_else(|| budget(run.seed));
-    let (stages, sender) = (Stages { spill, ..stages.clone() }, Mutex::new(sender));
+    let (mut stages, sender) = (Stages { spill, ..stages.clone() }, Mutex::new(sender));
+    if live > first {
+        stages.start.live = Arc::new(LiveFrom::default());
+    }
     let communication = match (run.workers, run.serialized) {
         (1, false) => CommunicationConfig::Thread,
         (n, false) => CommunicationConfig::Process(n),
@@ -168,7 +172,8 @@ pub(crate) fn closed_through(
         let _alarm = Alarm(&failed);
         let batches = shares.lock().unwrap()[worker.index()].take().unwrap();
         let sender = sender.lock().unwrap().clone();
-        let intake = through(worker.index(), Box::new(Script(batches, stages.fields.clone())));
+        let (fields, goes_live) = (stages.fields.clone(), (Arc::clone(&stages.start.live), live));
+        let intake = through(worker.index(), Box::new(Script { batches, fields, goes_live }));
         worker.dataflow(|scope| build(scope, &stages, first, intake, Box::new(Tape(sender))));
         while worker.step_or_park(Some(PATIENCE)) {
             assert!(!failed.load(Ordering::Relaxed), "another worker failed");
@@ -209,12 +214,22 @@ impl Batch {
     }
 }
 
-/// Batches to read, and the fields of their documents.
-struct Script(VecDeque<Batch>, FieldRules);
+/// Batches to read.
+struct Script {
+    batches: VecDeque<Batch>,
+    /// The fields of their documents.
+    fields: FieldRules,
+    /// The first live epoch, which all workers know once one of them has come to a later batch.
+    goes_live: (Arc<LiveFrom>, Epoch),
+}
 
 impl Intake for Script {
     fn pull(&mut self, limit: Epoch) -> Pull {
-        match self.0.front() {
+        let (live, from) = &self.goes_live;
+        if live.get().is_none() && self.batches.front().is_none_or(|batch| batch.epoch >= *from) {
+            live.set(*from);
+        }
+        match self.batches.front() {
             None => Pull::Done,
             Some(Batch { epoch, .. }) if *epoch > limit => Pull::Idle(*epoch),
             Some(Batch { epoch, .. }) => Pull::Batch(*epoch),
@@ -222,11 +237,11 @@ impl Intake for Script {
     }
 
     fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd {
-        let Batch { events, at, kept, .. } = self.0.pop_front().unwrap();
+        let Batch { events, at, kept, .. } = self.batches.pop_front().unwrap();
         let last = events.iter().map(|(position, _)| *position).max();
         kept.iter().for_each(|(id, value)| each(BatchRecord::Restored(id, value)));
         for (position, Stamped { id, text, ts, written, fields: row }) in events {
-            let read = || self.1.read(&id, ts, |_| RawValue::Absent);
+            let read = || self.fields.read(&id, ts, |_| RawValue::Absent);
             let mut fields = text.as_ref().map(|_| read()).unwrap_or_default();
             if row != FieldRow::default() {
                 fields.row = row;

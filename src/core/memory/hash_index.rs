@@ -24,6 +24,12 @@ impl HashIndex {
         self.entries.values(0, key(hash))
     }
 
+    /// Prefetch: reads what is read to find or to add a place of a hash.
+    #[inline]
+    pub fn touch(&self, hash: u64) -> u64 {
+        self.entries.touch(0, key(hash))
+    }
+
     /// Adds a place.
     pub fn insert(&mut self, hash: u64, place: u32) {
         self.entries.insert(0, key(hash), place);

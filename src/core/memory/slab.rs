@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hint::black_box;
 
 use super::{HashIndex, Rows};
 
@@ -36,6 +37,11 @@ impl<T> Slab<T> {
     /// The places of values with this hash, and possibly a few others.
     pub fn places(&self, hash: u64) -> impl Iterator<Item = u32> {
         self.index.places(hash)
+    }
+
+    /// Prefetch for several hashes that are looked up or added next: their cache misses overlap.
+    pub fn touch(&self, hashes: impl Iterator<Item = u64>) {
+        black_box(hashes.fold(0, |all, hash| all ^ self.index.touch(hash)));
     }
 
     /// The value at a place, if there is one.

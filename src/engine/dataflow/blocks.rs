@@ -48,49 +48,68 @@ pub(super) struct BlocksOutputs<'scope> {
     pub(super) partial_answers: Stream<'scope, Epoch, Vec<PartialAnswer>>,
 }
 
-/// Keys that are gathered before they are applied, at least: 30,000 sketches of 18 keys, 6 MB. More from
-/// [`GATHERED_PART`] times as many blocks on. Few in tests, so that they are applied at several epochs.
+/// Keys that are gathered before they are applied, at least: 30,000 sketches of 18 keys, 4 MB.
 const GATHERED_KEYS: usize = if cfg!(debug_assertions) { 1 << 8 } else { 1 << 19 };
 
-/// At most one of so many blocks is gathered: it takes 11 bytes for each key, a block in the index 7.
+/// Beyond the plan, at most one of so many blocks is gathered: there are many candidates for each key.
 const GATHERED_PART: usize = 4;
 
-/// The postings of epochs before the run is live, of sketches that begin. They are applied together: when
-/// they are many, before a sketch ends, and when the run is live.
-#[derive(Default)]
+/// Most sketches up to which all are gathered. Few in tests, so that postings are applied at several epochs.
+const MOST_PLANNED: u64 = if cfg!(debug_assertions) { 1 << 4 } else { u64::MAX };
+
+/// The postings of epochs before the run is live, of sketches that begin. The index keeps them, and applies
+/// them together: when they are many, before a sketch ends, and when the run is live.
 struct Gathered {
-    parcels: Vec<Parcel>,
     keys: usize,
     /// The right to emit their candidates, in an epoch that is not live: of the last epoch that no input can
     /// add to. So the next open epoch, and what is read ahead of it, are not delayed.
     held: Option<Capability<Epoch>>,
+    /// Keys up to which all are gathered: as many as a worker has where the plan is met. They take hardly
+    /// more memory than the blocks will.
+    planned: usize,
 }
 
 impl Gathered {
+    /// Nothing, on one of `peers` workers. Under a memory budget no more is gathered than at least.
+    fn new(stages: &Stages, peers: usize) -> Self {
+        let is_bounded = stages.spill.is_some();
+        let sketches = stages.planned.min(MOST_PLANNED);
+        let keys = sketches.saturating_mul(stages.blocking.tables() as u64);
+        let planned = if is_bounded { 0 } else { usize::try_from(keys / peers as u64).unwrap_or(usize::MAX) };
+        Self { keys: 0, held: None, planned }
+    }
+
     /// Adds the postings of a closed epoch, if all their sketches begin; else returns them.
-    fn add(&mut self, capability: &Capability<Epoch>, parcels: Vec<Parcel>) -> Option<Vec<Parcel>> {
+    fn add(
+        &mut self,
+        capability: &Capability<Epoch>,
+        parcels: Vec<Parcel>,
+        index: &mut WorkerBlocks,
+    ) -> Option<Vec<Parcel>> {
         if !parcels.iter().all(|parcel| parcel.postings.only_begin()) {
             return Some(parcels);
         }
-        self.keys += parcels.iter().map(|parcel| parcel.postings.len()).sum::<usize>();
-        self.parcels.extend(parcels);
+        for Parcel { postings, .. } in parcels {
+            self.keys += postings.len();
+            index.gather(postings);
+        }
         self.held = Some(capability.clone());
         None
     }
 
-    /// Under a memory budget (`is_bounded`) no more is gathered than at least.
-    fn is_full(&self, index: &WorkerBlocks, is_bounded: bool) -> bool {
-        let part = if is_bounded { 0 } else { index.blocks() / GATHERED_PART };
-        self.keys >= GATHERED_KEYS.max(part)
+    fn is_full(&self, index: &WorkerBlocks) -> bool {
+        let blocks = index.blocks();
+        let part = if self.planned == 0 { 0 } else { blocks / GATHERED_PART };
+        self.keys >= GATHERED_KEYS.max(part).max(self.planned.saturating_sub(blocks))
     }
 
-    /// Takes all out if they are due and there are any.
-    fn take_if(&mut self, are_due: bool) -> Option<(Capability<Epoch>, Vec<Parcel>)> {
+    /// The right to apply all, if they are due and there are any.
+    fn take_if(&mut self, are_due: bool) -> Option<Capability<Epoch>> {
         if !are_due {
             return None;
         }
-        let Self { parcels, held, .. } = std::mem::take(self);
-        held.map(|held| (held, parcels))
+        self.keys = 0;
+        self.held.take()
     }
 
     /// Lets epochs close that precede the first open one by two or more. The open one may be the first that
@@ -130,7 +149,7 @@ pub(super) fn blocks<'scope>(
     let mut probing = Stash::<Probe>::new();
     // Of pairs that have to share several blocks all workers report these in one epoch.
     let gathers = stages.blocking.least() <= 1;
-    let mut gathered = Gathered::default();
+    let mut gathered = Gathered::new(&stages, scope.peers());
     at_live.set(Some(operator.activator()));
     operator.build(move |frontiers| {
         postings.for_each_time(|time, data| stash.keep(&time, 1, data));
@@ -141,8 +160,8 @@ pub(super) fn blocks<'scope>(
         };
         // Before a probe reads the blocks.
         let is_live = stages.start.live.get().is_some() || frontiers[0].is_empty();
-        if let Some((held, parcels)) = gathered.take_if(is_live) {
-            apply(&mut index, held, parcels);
+        if let Some(held) = gathered.take_if(is_live) {
+            apply(&mut index, held, Vec::new());
         }
         loop {
             // Before an epoch is applied, the probes of its time are answered: they read the blocks as the
@@ -160,12 +179,13 @@ pub(super) fn blocks<'scope>(
             }
             let Some((mut capabilities, parcels)) = stash.next_closed(frontiers) else { break };
             let capability = capabilities.swap_remove(0);
-            let parcels =
-                if is_live || !gathers { Some(parcels) } else { gathered.add(&capability, parcels) };
-            if let Some((held, before)) =
-                gathered.take_if(parcels.is_some() || gathered.is_full(&index, stages.spill.is_some()))
-            {
-                apply(&mut index, held, before);
+            let parcels = if is_live || !gathers {
+                Some(parcels)
+            } else {
+                gathered.add(&capability, parcels, &mut index)
+            };
+            if let Some(held) = gathered.take_if(parcels.is_some() || gathered.is_full(&index)) {
+                apply(&mut index, held, Vec::new());
             }
             if let Some(parcels) = parcels {
                 apply(&mut index, capability, parcels);

@@ -8,6 +8,9 @@
 //! - of a removed pair: delete, expire, update, re-weighed, re-grouped; if none applies, a block that became
 //!   hot.
 //!
+//! In an epoch before the run is live a pair that is added without one is inserted: a restored document has
+//! no cause, and its pairs may begin in a later epoch.
+//!
 //! A pair of which only the similarity changes has the same cause on both its deltas: its documents are alive
 //! before and after.
 //!
@@ -37,8 +40,9 @@ impl Causes {
         self
     }
 
-    /// Why a pair is added (`diff` 1) or removed (-1). Requires [`Self::sorted`].
-    pub(in crate::dataflow) fn cause(&self, pair: &Pair<DocId>, diff: isize) -> Cause {
+    /// Why a pair is added (`diff` 1) or removed (-1), in an epoch that is live or not. Requires
+    /// [`Self::sorted`].
+    pub(in crate::dataflow) fn cause(&self, pair: &Pair<DocId>, diff: isize, is_live: bool) -> Cause {
         let of = |id: &DocId| {
             let hash = hash::bytes(0, id.as_bytes());
             let at = self.0.partition_point(|(other, _)| *other < hash);
@@ -46,7 +50,8 @@ impl Causes {
         };
         let both = [of(pair.lo()), of(pair.hi())];
         let (order, otherwise) = if diff > 0 {
-            (&[Cause::Insert, Cause::Update, Cause::Reweighed, Cause::Regrouped][..], Cause::BlockRevived)
+            let otherwise = if is_live { Cause::BlockRevived } else { Cause::Insert };
+            (&[Cause::Insert, Cause::Update, Cause::Reweighed, Cause::Regrouped][..], otherwise)
         } else {
             (
                 &[Cause::Delete, Cause::Expire, Cause::Update, Cause::Reweighed, Cause::Regrouped][..],
@@ -87,12 +92,10 @@ mod tests {
             ("y", "z", -1, Cause::BlockDied),
         ] {
             for (one, other) in [(a, b), (b, a)] {
-                assert_eq!(
-                    causes.cause(&Pair::new(id(one), id(other)).unwrap(), diff),
-                    cause,
-                    "{one} \
-                    {other}"
-                );
+                let pair = Pair::new(id(one), id(other)).unwrap();
+                assert_eq!(causes.cause(&pair, diff, true), cause, "{one} {other}");
+                let before_live = if cause == Cause::BlockRevived { Cause::Insert } else { cause };
+                assert_eq!(causes.cause(&pair, diff, false), before_live, "{one} {other}");
             }
         }
     }

@@ -24,6 +24,9 @@ use dupflow_core::pair::{Cause, DocPair, Evidence, Pair, Similarity};
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::Epoch;
 
+/// Memberships whose sketches are prefetched together.
+const TOUCHED: usize = 32;
+
 /// The outputs of [`collapse`].
 pub(in crate::dataflow) struct CollapseOutputs<'scope> {
     /// Changes of blocks: sketches that enter or leave them.
@@ -85,7 +88,14 @@ pub(in crate::dataflow) fn collapse<'scope>(
             // Before any change: a document that leaves is a member still.
             let mut changes: Vec<_> = changes.into_iter().map(|m| (sketch_of(&m, &sketches), m)).collect();
             changes.sort_unstable_by(leaving_first);
+            let lows: Vec<u64> = changes.iter().map(|(id, _)| id.low()).collect();
+            let (mut done, mut touched) = (0, 0);
             for group in changes.chunk_by_mut(|(a, _), (b, _)| a == b) {
+                if done >= touched {
+                    touched = lows.len().min(done + TOUCHED);
+                    sketches.touch(lows[done..touched].iter().copied());
+                }
+                done += group.len();
                 let id = group[0].0;
                 let body = group.last_mut().and_then(|(_, m)| m.joins.as_mut()).map(|(_, body)| &mut **body);
                 let (place, members, sketch) = sketches.members(id, body, &mut words);

@@ -23,7 +23,7 @@ use dupflow_core::doc::{DocChange, Letter, Position, UpsertedDoc};
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::run::watch::{Notice, WatchMatch};
-use dupflow_core::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce, UnixTime};
+use dupflow_core::time::{Epoch, LiveFrom, Offsets, Progress, RetentionTime, TableInForce, UnixTime};
 use dupflow_core::views::{ViewDelta, ViewRow};
 
 /// The results of one epoch, from all workers.
@@ -126,6 +126,7 @@ struct Closing {
     open: BTreeMap<Epoch, OpenEpoch>,
     /// That of the last epoch emitted.
     progress: Progress,
+    live: Arc<LiveFrom>,
     metrics: Arc<Metrics>,
 }
 
@@ -149,6 +150,7 @@ pub(super) fn output(
     let mut closing = Closing {
         open: BTreeMap::new(),
         progress: Progress { epoch: open.get() - 1, ..stages.start.past.clone() },
+        live: Arc::clone(&stages.start.live),
         metrics: Arc::clone(&stages.observers.metrics),
     };
     let mut has_ended = false;
@@ -231,8 +233,9 @@ impl Closing {
             let views = views.into_iter().map(|(row, diff)| ViewDelta { row, diff }).collect();
             deltas.sort_unstable_by(|(a, i), (b, j)| (&a.pair, i, a).cmp(&(&b.pair, j, b)));
             let causes = causes.sorted();
+            let is_live = self.live.holds(epoch);
             let deltas: Vec<_> = (deltas.into_iter())
-                .map(|(pair, diff)| Delta { cause: causes.cause(&pair.pair, diff), pair, diff })
+                .map(|(pair, diff)| Delta { cause: causes.cause(&pair.pair, diff, is_live), pair, diff })
                 .collect();
             self.metrics.add_causes(deltas.iter().map(|delta| delta.cause));
             let added = deltas.iter().filter(|delta| delta.diff > 0).count();

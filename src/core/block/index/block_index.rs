@@ -2,7 +2,8 @@
 
 use std::hint::black_box;
 
-use super::lists::{BlockChange, BlockValue, MemberLists};
+use super::batch::{ADDED, Batch, NUMBER_BITS, low_number};
+use super::lists::{BlockValue, MemberLists};
 use super::postings::{Posted, Postings};
 use super::slots::{LocalSketches, NoSketches, SketchSlots, SketchSource};
 use crate::block::blocking::SCAN_LIMIT;
@@ -16,30 +17,25 @@ use crate::pair::Pair;
 pub struct BlockIndex<L = NoSketches> {
     pub(super) slots: SketchSlots<L>,
     /// For each table: block hash to members.
-    tables: BlockTables,
-    lists: MemberLists,
+    pub(super) tables: BlockTables,
+    pub(super) lists: MemberLists,
     /// The sketches that change, in rounds of at most [`ROUND`]: `is added << 31 | slot`.
-    changes: Vec<u32>,
-    /// For each table, what changes: `hash << 24 | number in changes`.
-    batches: Vec<Vec<u64>>,
+    pub(super) changes: Vec<u32>,
+    /// For each table, what changes: `hash << 24 | number in changes`, or the slot of a gathered sketch.
+    pub(super) batches: Vec<Batch>,
+    /// Number of sketches that are gathered in the batches. With others these are not mixed.
+    gathered: usize,
     /// Whether members do not meet, but sketches that are looked up.
-    is_one_sided: bool,
+    pub(super) is_one_sided: bool,
     /// Whether a sketch was looked up: then none enters any more.
     is_settled: bool,
+    /// Gathered postings that are not in the batches yet.
+    waiting: Vec<Postings>,
 }
-
-/// Bit of a change: the sketch is added.
-const ADDED: u32 = 1 << 31;
-
-/// Bits of a batch entry below the hash.
-const NUMBER_BITS: u32 = u64::BITS - BlockKey::HASH_BITS;
 
 /// Sketches whose changes are sorted and applied together. An epoch may have more; its rounds are applied one
 /// after another, and their differences add up. Few in tests, so that these have several rounds.
 const ROUND: usize = if cfg!(test) { 16 } else { 1 << NUMBER_BITS };
-
-/// Capacity of a batch, in entries, above which it is freed at the end of an epoch.
-const KEPT: usize = 1 << 14;
 
 impl BlockIndex {
     /// An empty index with one rule for all tables.
@@ -89,9 +85,11 @@ impl<L: LocalSketches> BlockIndex<L> {
             tables: BlockTables::with_common(tables, common),
             lists: MemberLists::new(rules, scan_limit),
             changes: Vec::new(),
-            batches: vec![Vec::new(); tables],
+            batches: vec![Batch::default(); tables],
+            gathered: 0,
             is_one_sided: false,
             is_settled: false,
+            waiting: Vec::new(),
         }
     }
 
@@ -105,10 +103,32 @@ impl<L: LocalSketches> BlockIndex<L> {
         self.lists.changed.drain(..)
     }
 
+    /// Keeps postings of sketches that begin until the next [`apply`](Self::apply), which applies all of
+    /// them together, before others: tables change faster by a large batch. Until then nothing else sees
+    /// them. They take 8 bytes for each key.
+    pub fn gather(&mut self, postings: Postings) {
+        debug_assert!(postings.only_begin());
+        let Postings { sketches, keys } = &postings;
+        let is_many = self.gathered + sketches.len() > ROUND;
+        if self.is_one_sided || is_many || !self.slots.are_below(1 << NUMBER_BITS, sketches) {
+            return self.waiting.push(postings);
+        }
+        self.gathered += sketches.len();
+        let mut start = 0;
+        for &Posted { id, word, end, place, .. } in sketches {
+            let slot = self.slots.add(id, word, place);
+            for key in &keys[start as usize..end as usize] {
+                self.batches[usize::from(key.table)].push(key.hash() << NUMBER_BITS | u64::from(slot));
+            }
+            start = end;
+        }
+    }
+
     /// Applies the changes of one epoch, in which a sketch changes at most once: it enters all its blocks or
-    /// leaves them all. Calls `emit` for each pair whose number of meetings changes, with the difference.
-    /// Two sketches whose first words `worth` rejects do not meet; the third argument of `worth` is the diff
-    /// of the meeting (1 or -1). Sketches are looked up after all others have entered their blocks.
+    /// leaves them all. Calls `emit` for each pair whose number of meetings changes, with the difference;
+    /// where there are many, with differences that add up to it. Two sketches whose first words `worth`
+    /// rejects do not meet; the third argument of `worth` is the diff of the meeting (1 or -1). Sketches are
+    /// looked up after all others have entered their blocks.
     ///
     /// # Panics
     /// If a sketch leaves that is not present, or enters after one was looked up in an earlier epoch: an
@@ -118,6 +138,20 @@ impl<L: LocalSketches> BlockIndex<L> {
         postings: impl IntoIterator<Item = Postings>,
         mut worth: impl FnMut(u64, u64, i8) -> bool,
         mut emit: impl FnMut(Pair<SketchId>, isize),
+    ) {
+        if std::mem::take(&mut self.gathered) > 0 {
+            self.apply_round(|entry| ADDED | low_number(entry), &mut worth, &mut emit);
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        self.apply_together(waiting, &mut worth, &mut emit);
+        self.apply_together(postings, &mut worth, &mut emit);
+    }
+
+    fn apply_together(
+        &mut self,
+        postings: impl IntoIterator<Item = Postings>,
+        worth: &mut impl FnMut(u64, u64, i8) -> bool,
+        emit: &mut impl FnMut(Pair<SketchId>, isize),
     ) {
         let mut looked_up = Vec::new();
         for Postings { sketches, keys } in postings {
@@ -148,15 +182,15 @@ impl<L: LocalSketches> BlockIndex<L> {
                 }
                 start = end;
                 if self.changes.len() == ROUND {
-                    self.apply_round(&mut worth, &mut emit);
+                    self.apply_changes(worth, emit);
                 }
             }
             if self.is_one_sided {
                 looked_up.push(Postings { sketches, keys });
             }
         }
-        self.apply_round(&mut worth, &mut emit);
-        looked_up.iter().for_each(|parcel| self.look_up(parcel, &mut worth, &mut emit));
+        self.apply_changes(worth, emit);
+        looked_up.iter().for_each(|parcel| self.look_up(parcel, worth, emit));
     }
 
     /// Looks up the sketches that do not enter their blocks: each meets all members of them.
@@ -195,56 +229,6 @@ impl<L: LocalSketches> BlockIndex<L> {
             if let Some(block) = self.tables.get(key.table.into(), key.hash()) {
                 self.lists.visit(key.table, block, (id, word), &self.slots, &mut meet);
             }
-        }
-    }
-
-    /// Applies the changes collected since the last round.
-    fn apply_round(
-        &mut self,
-        worth: &mut impl FnMut(u64, u64, i8) -> bool,
-        emit: &mut impl FnMut(Pair<SketchId>, isize),
-    ) {
-        let Self { slots, tables, lists, changes, batches, is_one_sided, .. } = self;
-
-        // `x << 32 | y << 1 | begins`, x < y: in numeric order the meetings of a pair are adjacent.
-        let mut candidates: Vec<u64> = Vec::new();
-        for (number, batch) in (0..).zip(batches) {
-            let near = lists.near(number);
-            let meet = |x: u32, y: u32, diff: i8| {
-                let (a, b) = (slots.word(x), slots.word(y));
-                if worth(a, b, diff) && near.is_none_or(|near| near.meet(a, b)) {
-                    let pair = u64::from(x.min(y)) << 32 | u64::from(x.max(y)) << 1;
-                    candidates.push(pair | u64::from(diff > 0));
-                }
-            };
-            batch.sort_unstable();
-            if *is_one_sided {
-                apply_batch(number, tables, batch, changes, lists, slots, |_, _, _| {});
-            } else {
-                apply_batch(number, tables, batch, changes, lists, slots, meet);
-            }
-            if batch.capacity() > KEPT {
-                *batch = Vec::new();
-            } else {
-                batch.clear();
-            }
-        }
-
-        candidates.sort_unstable();
-        for meetings in candidates.chunk_by(|a, b| a >> 1 == b >> 1) {
-            let begin = meetings.iter().filter(|m| **m & 1 == 1).count().cast_signed();
-            let diff = 2 * begin - meetings.len().cast_signed();
-            let [x, y] = [meetings[0] >> 32, meetings[0] >> 1 & u64::from(!ADDED)]
-                .map(|slot| u32::try_from(slot).expect("a slot has 31 bits"));
-            if diff != 0
-                && let Some(pair) = Pair::new(slots.id(x), slots.id(y))
-            {
-                emit(pair, diff);
-            }
-        }
-        changes.drain(..).filter(|change| change & ADDED == 0).for_each(|slot| slots.free(slot));
-        if changes.capacity() > KEPT {
-            *changes = Vec::new();
         }
     }
 
@@ -299,57 +283,4 @@ impl<L: LocalSketches> BlockIndex<L> {
 }
 
 /// The tables of an index: block hash to members.
-type BlockTables = PackedTables<{ BlockKey::HASH_BITS }>;
-
-/// Applies the sorted batch of a table. Calls `meet` for each meeting that begins (1) or ends (-1).
-fn apply_batch(
-    number: u16,
-    tables: &mut BlockTables,
-    batch: &[u64],
-    changes: &[u32],
-    lists: &mut MemberLists,
-    slots: &SketchSlots<impl LocalSketches>,
-    mut meet: impl FnMut(u32, u32, i8),
-) {
-    let (mut removed, mut added) = (Vec::new(), Vec::new());
-    let mut value_after = |hash: u64, block: &[u64], before: Option<BlockValue>| {
-        removed.clear();
-        added.clear();
-        for change in block.iter().map(|entry| changes[change_number(*entry)]) {
-            if change & ADDED == 0 { &mut removed } else { &mut added }.push(change & !ADDED);
-        }
-        removed.sort_unstable();
-        added.sort_unstable();
-        let change = BlockChange { removed: &removed, added: &added };
-        lists.change(BlockKey::new(number, hash), before, change, slots, &mut meet)
-    };
-    let blocks = batch.chunk_by(|a, b| a >> NUMBER_BITS == b >> NUMBER_BITS);
-    if tables.is_many(number.into(), batch.len()) {
-        return tables.change_all(number.into(), blocks.map(|b| (b[0] >> NUMBER_BITS, b)), value_after);
-    }
-    let is_addition = |entry: &&u64| changes[change_number(**entry)] & ADDED != 0;
-    tables.reserve(number.into(), batch.iter().filter(is_addition).map(|entry| entry >> NUMBER_BITS));
-    let (mut done, mut fetched) = (0, 0);
-    for block in blocks {
-        if done >= fetched {
-            fetched = batch.len().min(done + BlockTables::TOUCHED);
-            let hashes = batch[done..fetched].iter().map(|entry| entry >> NUMBER_BITS);
-            black_box(tables.touch_all(number.into(), hashes));
-        }
-        done += block.len();
-        let hash = block[0] >> NUMBER_BITS;
-        let found = tables.entry(number.into(), hash);
-        let before = found.value();
-        match value_after(hash, block, before) {
-            Some(after) if before != Some(after) => found.set(after),
-            Some(_) => {}
-            None => found.remove(),
-        }
-    }
-}
-
-/// The number of the change of a batch entry.
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are meant")]
-fn change_number(entry: u64) -> usize {
-    entry as usize & ((1 << NUMBER_BITS) - 1)
-}
+pub(super) type BlockTables = PackedTables<{ BlockKey::HASH_BITS }>;

@@ -12,11 +12,13 @@
 //! index ([`LocalSketches`]). A block of one member, the usual case, is only an entry of about 7 bytes in its
 //! table ([`PackedTables`](crate::memory::PackedTables)).
 
+mod batch;
 mod block_index;
 mod few;
 mod large;
 mod lists;
 mod postings;
+mod round;
 mod slots;
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Debug;
 
+use super::postings::Posted;
 use crate::hash::SketchId;
 use crate::memory::Rows;
 
@@ -97,6 +98,14 @@ impl<L: LocalSketches> SketchSlots<L> {
         }
     }
 
+    /// Whether the slots that sketches will be assigned are below a number.
+    pub(super) fn are_below(&self, limit: u64, sketches: &[Posted]) -> bool {
+        let row = (self.ids.len() + sketches.len()) as u64;
+        let place = sketches.iter().filter_map(|posted| posted.place).max().unwrap_or(0);
+        let flags = u32::from(matches!(self.source, SketchSource::Both(_)));
+        row.max(u64::from(place) + 1) << flags <= limit
+    }
+
     /// The slot of a sketch whose place is known; `None` if the index stores it.
     pub(super) fn of_place(&self, place: u32) -> Option<u32> {
         match self.source {
@@ -155,4 +164,50 @@ const FEWER: &str = "fewer than 2^31 sketches";
 fn numbered(row: u32, flags: u32) -> u32 {
     let slot = u64::from(row) << flags | u64::from(flags);
     u32::try_from(slot).ok().filter(|slot| slot >> 31 == 0).expect(FEWER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No sketch is asked for.
+    #[derive(Debug)]
+    struct Unread;
+
+    impl LocalSketches for Unread {
+        fn enters(&self, _: u32, _: SketchId) {}
+
+        fn id(&self, _: u32) -> SketchId {
+            unreachable!("places are enough")
+        }
+
+        fn word(&self, _: u32) -> u64 {
+            unreachable!("places are enough")
+        }
+    }
+
+    /// The bound of slots holds for those that are assigned, with and without places.
+    #[test]
+    fn slots_are_below_their_bound() {
+        for source in [|| SketchSource::Index, || SketchSource::Owner(Unread), || SketchSource::Both(Unread)]
+        {
+            for places in [vec![Some(6), Some(2)], vec![None, None, None], vec![Some(4), None]] {
+                let mut slots = SketchSlots::new(source());
+                let id = SketchId::default();
+                slots.add(id, 0, None);
+                let posted = |place: &Option<u32>| Posted {
+                    id,
+                    word: 0,
+                    diff: 1,
+                    end: 1,
+                    enters: true,
+                    place: *place,
+                };
+                let sketches: Vec<Posted> = places.iter().map(posted).collect();
+                let fits: Vec<u64> = (0..20).filter(|limit| slots.are_below(*limit, &sketches)).collect();
+                let most = places.iter().map(|place| slots.add(id, 0, *place)).max();
+                assert!(u64::from(most.unwrap()) < fits[0], "{places:?} {fits:?}");
+            }
+        }
+    }
 }

@@ -100,15 +100,21 @@ fn meetings_accumulate_to_the_definition() {
                 }
             }
             let mut postings = [Postings::default(), Postings::default()];
+            // What begins may be gathered, and is applied before the rest.
+            let gathers = next(3) == 0;
             for (n, diff) in &changes {
-                let part = &mut postings[usize::from(n % 3 == 0)];
+                let part = &mut postings[usize::from(if gathers { *diff > 0 } else { n % 3 == 0 })];
                 keys(*n).into_iter().for_each(|key| part.key(key));
                 let place = (!own(n)).then_some(u32::try_from(*n).unwrap());
                 part.sketch_at(place, id(*n), word(*n), *diff, true);
             }
+            let [rest, begins] = &mut postings;
+            if gathers {
+                index.gather(std::mem::take(begins));
+            }
             // Words of different parity are rejected.
             index.apply(
-                postings,
+                [std::mem::take(rest), std::mem::take(begins)],
                 |a, b, _| a % 2 == b % 2,
                 |pair, diff| {
                     assert!(diff != 0);

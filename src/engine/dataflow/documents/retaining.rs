@@ -30,6 +30,9 @@ use dupflow_core::time::{Epoch, UnixTime};
 /// Most changes of documents in one record: enough to make the cost of each record negligible.
 const PARCEL: usize = 4096;
 
+/// Documents that are prefetched together.
+const TOUCHED: usize = 32;
+
 /// What an operator derives from documents that are added, changed and removed.
 pub(in crate::dataflow) trait Follow: 'static {
     /// The value stored of a live document.
@@ -171,8 +174,17 @@ impl<F: Follow> Retaining<F> {
             let moves = overrule(&mut arrivals, &documents);
             self.log_moves(moves);
         }
+        let hashes: Vec<u64> = arrivals.iter().map(|arrival| arrival.hash).collect();
+        let mut touched = 0;
         let mut arrivals = arrivals.into_iter().peekable();
         while let Some(mut last) = arrivals.next() {
+            let begun = hashes.len() - arrivals.len();
+            if begun > touched {
+                let more = &hashes[begun - 1..];
+                let more = &more[..more.len().min(TOUCHED)];
+                documents.touch(more.iter().copied());
+                touched = begun - 1 + more.len();
+            }
             let mut place = documents.find(last.hash, &last.id);
             let known = place.and_then(|place| documents.get(place)).filter(|known| known.is_alive());
             let before = known.map_or(F::LiveValue::ENDED, |known| known.value);
@@ -336,7 +348,9 @@ impl<F: Follow> Retaining<F> {
                 (true, false) => Some(ended),
                 (false, false) => None,
             };
-            causes.extend(cause.map(|cause| (hash, cause)));
+            // A restored document that nothing has happened to since has none.
+            let is_restored = is && document.changed().is_none();
+            causes.extend(cause.filter(|_| !is_restored).map(|cause| (hash, cause)));
             counting += i64::from(F::counts(after)) - i64::from(F::counts(before));
             let touched_document = TouchedDocument { place, id: &document.id, before, after };
             F::report(touched_document, group.iter_mut().map(|touch| touch.text.take()), record);

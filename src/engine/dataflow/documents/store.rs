@@ -130,6 +130,11 @@ impl<V: InForce> DocumentStore<V> {
         self.by_id.fetch(hashes);
     }
 
+    /// Prefetch for documents of these hashes that are found or stored next.
+    pub(in crate::dataflow) fn touch(&self, hashes: impl Iterator<Item = u64>) {
+        self.by_id.touch(hashes);
+    }
+
     /// The document at a place, if there is one.
     #[inline]
     pub(in crate::dataflow) fn get(&self, place: u32) -> Option<&StoredDocument<V>> {

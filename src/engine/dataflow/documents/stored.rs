@@ -119,6 +119,13 @@ impl<V: InForce> StoredDocuments<V> {
         }
     }
 
+    /// Prefetch for documents of these hashes that are found or inserted next.
+    pub(super) fn touch(&self, hashes: impl Iterator<Item = u64>) {
+        if let Self::Memory(rows) = self {
+            rows.touch(hashes);
+        }
+    }
+
     #[inline]
     pub(super) fn find(&self, hash: u64, id: &DocId) -> Option<u32> {
         let is = |document: &StoredDocument<V>| document.id == *id;

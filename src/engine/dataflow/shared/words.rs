@@ -99,7 +99,7 @@ impl SketchWords {
         if let SketchIds::Stored(ids) = &mut self.ids {
             ids.set(place, id.to_words().into_iter());
         }
-        assert_eq!(self.id(place), id, "an id is that of the words");
+        debug_assert_eq!(self.id(place), id, "an id is that of the words");
     }
 
     /// Frees a place.

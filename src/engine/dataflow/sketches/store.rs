@@ -108,6 +108,11 @@ impl Sketches {
         self.sketches.fetch(lows);
     }
 
+    /// Prefetch for sketches of these low halves whose members are read or changed next.
+    pub(in crate::dataflow) fn touch(&self, lows: impl Iterator<Item = u64>) {
+        self.sketches.touch(lows);
+    }
+
     #[inline]
     fn find(&self, id: SketchId) -> Option<u32> {
         self.sketches.find(id)

@@ -94,6 +94,13 @@ impl StoredSketches {
         }
     }
 
+    /// Prefetch for sketches of these low halves that are found or inserted next.
+    pub(super) fn touch(&self, lows: impl Iterator<Item = u64>) {
+        if let Self::Memory { members, .. } = self {
+            members.touch(lows);
+        }
+    }
+
     /// The places of the sketches whose ids have this low half, and possibly of a few others.
     pub(super) fn places(&self, low: u64) -> impl Iterator<Item = u32> {
         let (memory, spilled) = match self {
