@@ -52,7 +52,7 @@ pub(super) struct BlocksOutputs<'scope> {
 /// [`GATHERED_PART`] times as many blocks on. Few in tests, so that they are applied at several epochs.
 const GATHERED_KEYS: usize = if cfg!(debug_assertions) { 1 << 8 } else { 1 << 19 };
 
-/// At most one of so many blocks is gathered: it takes 11 bytes for each key, a block in the index 7.
+/// At most one of so many blocks is gathered: it takes 11 bytes for each key, a block in the index 6.
 const GATHERED_PART: usize = 4;
 
 /// The postings of epochs before the run is live, of sketches that begin. They are applied together: when
