@@ -96,7 +96,7 @@ pub(super) fn select(words: &[u64], number: usize) -> usize {
         let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);
         let fours = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
         // Of each byte: the ones up to its end.
-        let sums = (fours + (fours >> 4) & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(EACH);
+        let sums = ((fours + (fours >> 4)) & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(EACH);
         if left < sums >> 56 {
             break (word, sums);
         }
@@ -106,7 +106,7 @@ pub(super) fn select(words: &[u64], number: usize) -> usize {
     let byte = at_most(sums, left) * 8;
     let rank = left - (sums << 8 >> byte & 0xff);
     // A byte for each bit.
-    let bits = (word >> byte & 0xff) * EACH & 0x8040_2010_0804_0201;
+    let bits = ((word >> byte & 0xff) * EACH) & 0x8040_2010_0804_0201;
     let ones = (bits + EACH * 0x7f) >> 7 & EACH;
     at * WORD + index(byte + at_most(ones.wrapping_mul(EACH), rank))
 }
@@ -114,7 +114,7 @@ pub(super) fn select(words: &[u64], number: usize) -> usize {
 /// Number of bytes of `sums` that are at most `most`; all are below 128.
 #[inline]
 fn at_most(sums: u64, most: u64) -> u64 {
-    (((most * EACH | EACH << 7) - sums) >> 7 & EACH).wrapping_mul(EACH) >> 56
+    ((((most * EACH) | EACH << 7) - sums) >> 7 & EACH).wrapping_mul(EACH) >> 56
 }
 
 /// One in each byte.

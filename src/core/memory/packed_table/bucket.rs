@@ -80,7 +80,8 @@ impl<'a> PackedBucket<'a> {
         Self { words, len, bits }
     }
 
-    #[inline]
+    /// Number of entries.
+    #[cfg(test)]
     pub(super) fn len(self) -> usize {
         self.len
     }
@@ -105,7 +106,7 @@ impl<'a> PackedBucket<'a> {
     /// place of the remainder.
     #[inline]
     pub(super) fn searched(self, remainder: u64) -> &'a [u64] {
-        let guess = self.bits.parts(remainder).0 * self.len >> self.bits.section;
+        let guess = (self.bits.parts(remainder).0 * self.len) >> self.bits.section;
         let end = if self.len == 0 { 0 } else { place(self.words, self.bits, guess) / WORD + 1 };
         &self.words[..end]
     }
@@ -236,7 +237,7 @@ impl<'a> PackedBucketMut<'a> {
     #[inline]
     fn write(&mut self, at: usize, (remainder, value): (u64, u32)) {
         let (section, rest) = self.bits.parts(remainder);
-        self.words[(at + section) / WORD] &= !(1 << (at + section) % WORD);
+        self.words[(at + section) / WORD] &= !(1 << ((at + section) % WORD));
         let start = place(self.words, self.bits, at);
         if self.bits.each() <= WORD {
             store(self.words, start, self.bits.each(), rest | u64::from(value) << self.bits.rest);
