@@ -1,5 +1,5 @@
 //! A hash index: a multimap from 64-bit hashes to 32-bit places, in [`PackedTables`] of 32 bits of each
-//! hash. About 5.4 bytes an entry at any size.
+//! hash. About 4.8 bytes an entry at any size.
 
 use super::PackedTables;
 

@@ -9,7 +9,7 @@
 //! each [`BlockIndex::apply`], to exactly the number of blocks in which each pair meets.
 //!
 //! Memory: a sketch is stored once for all its blocks, as a slot of 24 bytes, or only by the owner of the
-//! index ([`LocalSketches`]). A block of one member, the usual case, is only an entry of about 7 bytes in its
+//! index ([`LocalSketches`]). A block of one member, the usual case, is only an entry of about 6 bytes in its
 //! table ([`PackedTables`](crate::memory::PackedTables)).
 
 mod batch;

@@ -1,152 +1,269 @@
-//! One bucket: entries of a few bytes each, in ascending order, without gaps.
+//! One bucket: entries in ascending order, in as few bits as they need.
+//!
+//! The range of a bucket is cut into equal *sections*. An entry stores only what its section leaves open of
+//! the remainder; a string with a zero for each entry and a one at the end of each section says which entries
+//! a section has. That is two bits an entry in place of seven (P. Elias, *Efficient storage and retrieval by
+//! content and address of static files*, 1974), and the place of a hash is nearly known.
+//!
+//! ```text
+//! words of a cell   sections ─▶   free   ◀─ entry 2, entry 1, entry 0   owner
+//! ```
 
-/// The entries of a range of hashes. An entry is a *remainder*, the bits of a hash that the range does not
-/// determine, in the low bits, and a value in those above.
+use std::ops::Range;
+
+use super::bits::{WORD, copy_last, index, load, low_bits, move_down, move_up, ones, select, store, zeros};
+use super::cells::{OWNER, room};
+
+/// Most bits of a remainder that the section says: about as many sections as entries. With one more or one
+/// less an entry is longer by a third of a bit at most.
+const SECTION_BITS: usize = 7;
+
+/// Entries of a section up to which it is searched one by one.
+const FEW: usize = 16;
+
+/// The bits of an entry: a *remainder*, the bits of a hash that the range of the bucket leaves open, and a
+/// value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EntryBits {
+    /// Of the remainder, what the section says.
+    section: usize,
+    /// Of the remainder, what is stored.
+    rest: usize,
+    value: usize,
+}
+
+impl EntryBits {
+    #[inline]
+    pub(super) fn new(remainder_bits: u32, value_bits: u8) -> Self {
+        let remainder = remainder_bits as usize;
+        let section = remainder.min(SECTION_BITS);
+        Self { section, rest: remainder - section, value: value_bits.into() }
+    }
+
+    /// Bits of so many entries and their sections.
+    #[inline]
+    pub(super) fn bits(self, entries: usize) -> usize {
+        if entries == 0 { 0 } else { self.sections(entries) + entries * self.each() }
+    }
+
+    /// Bits of the string of sections.
+    #[inline]
+    pub(super) fn sections(self, entries: usize) -> usize {
+        (1 << self.section) + entries
+    }
+
+    /// Bits of an entry beside that string.
+    #[inline]
+    pub(super) fn each(self) -> usize {
+        self.rest + self.value
+    }
+
+    /// The section of a remainder, and the rest.
+    #[inline]
+    fn parts(self, remainder: u64) -> (usize, u64) {
+        (index(remainder >> self.rest), remainder & low_bits(self.rest))
+    }
+}
+
+/// A bucket to read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PackedBucket<'a> {
-    /// `len` entries of `width` bytes each, little-endian, and any bytes behind them.
-    bytes: &'a [u8],
+    words: &'a [u64],
     len: usize,
-    width: usize,
-    remainder_bits: u32,
+    bits: EntryBits,
 }
 
 impl<'a> PackedBucket<'a> {
-    /// The first `len` entries of some bytes.
+    /// The first `len` entries in the words of a cell.
     #[inline]
-    pub(super) fn new(bytes: &'a [u8], len: usize, width: usize, remainder_bits: u32) -> Self {
-        Self { bytes, len, width, remainder_bits }
+    pub(super) fn new(words: &'a [u64], len: usize, bits: EntryBits) -> Self {
+        Self { words, len, bits }
     }
 
-    #[inline]
+    /// Number of entries.
+    #[cfg(test)]
     pub(super) fn len(self) -> usize {
         self.len
     }
 
     /// All entries.
-    pub(super) fn entries(self) -> impl ExactSizeIterator<Item = (u64, u32)> + Clone + 'a {
-        (0..self.len).map(move |at| (self.remainder(at), self.value(at)))
-    }
-
-    /// The remainder of an entry.
-    #[inline]
-    pub(super) fn remainder(self, at: usize) -> u64 {
-        self.load(at * self.width) & low_bits(self.remainder_bits)
+    pub(super) fn entries(self) -> impl Iterator<Item = (u64, u32)> + 'a {
+        let mut section = 0;
+        (0..self.len).map(move |at| {
+            section += ones(self.words, at + section);
+            ((section as u64) << self.bits.rest | self.rest(at), self.value(at))
+        })
     }
 
     /// The value of an entry.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "a value has at most 32 bits")]
     pub(super) fn value(self, at: usize) -> u32 {
-        let word = self.load(at * self.width + (self.remainder_bits / 8) as usize);
-        (word >> (self.remainder_bits % 8) & low_bits(self.value_bits())) as u32
+        load(self.words, place(self.words, self.bits, at) + self.bits.rest, self.bits.value) as u32
     }
 
-    /// The bytes that a search for a remainder and an insert there read: from the place where the search
-    /// begins to the end of the entries, which are shifted.
+    /// The words that a search for a remainder and an insert there read: from the sections to about the
+    /// place of the remainder.
     #[inline]
-    pub(super) fn searched(self, remainder: u64) -> &'a [u8] {
-        let start = self.guess(remainder) * self.width;
-        self.bytes.get(start..self.len * self.width).unwrap_or_default()
+    pub(super) fn searched(self, remainder: u64) -> &'a [u64] {
+        let guess = (self.bits.parts(remainder).0 * self.len) >> self.bits.section;
+        let end = if self.len == 0 { 0 } else { place(self.words, self.bits, guess) / WORD + 1 };
+        &self.words[..end]
     }
 
-    /// The first entry whose remainder is not less. Remainders are uniform, so it is near the place that is
-    /// proportional to the remainder; where they are not, the search is binary.
+    /// Where a remainder is inserted, and its first value.
     #[inline]
-    pub(super) fn search(self, remainder: u64) -> usize {
-        let is_less = |at| self.remainder(at) < remainder;
-        // A sorted batch fills an empty bucket from its front.
-        if self.len == 0 || is_less(self.len - 1) {
-            return self.len;
+    pub(super) fn find(self, remainder: u64) -> (usize, Option<u32>) {
+        let (found, rest) = (self.search(remainder), self.bits.parts(remainder).1);
+        let is_there = !found.is_empty() && self.rest(found.start) == rest;
+        (found.start, is_there.then(|| self.value(found.start)))
+    }
+
+    /// The entries of a remainder.
+    #[inline]
+    pub(super) fn entries_of(self, remainder: u64) -> impl Iterator<Item = usize> + 'a {
+        let rest = self.bits.parts(remainder).1;
+        self.search(remainder).take_while(move |at| self.rest(*at) == rest)
+    }
+
+    /// The entries that are not less than a remainder, up to the end of its section.
+    #[inline]
+    fn search(self, remainder: u64) -> Range<usize> {
+        if self.len == 0 {
+            return 0..0;
         }
-        let guess = self.guess(remainder);
-        let (mut start, mut end) = (guess.saturating_sub(NEAR), (guess + NEAR).min(self.len));
-        let mut at = guess;
-        if is_less(at) {
-            at += 1;
-            while at < end && is_less(at) {
-                at += 1;
-            }
-        } else {
-            while at > start && !is_less(at - 1) {
-                at -= 1;
-            }
-        }
-        work(at.abs_diff(guess));
-        if start < at && at < end {
-            return at;
-        }
-        (start, end) = if at == end { (at, self.len) } else { (0, at) };
-        while start < end {
-            let middle = usize::midpoint(start, end);
+        let (section, rest) = self.bits.parts(remainder);
+        let Range { mut start, end } = self.section(section);
+        // Entries are few where remainders are uniform.
+        let mut many = end;
+        while many - start > FEW {
+            let middle = usize::midpoint(start, many);
+            (start, many) = if self.rest(middle) < rest { (middle + 1, many) } else { (start, middle) };
             work(1);
-            (start, end) = if is_less(middle) { (middle + 1, end) } else { (start, middle) };
         }
-        start
-    }
-
-    /// The eight bytes from an index on, zero beyond the end.
-    #[inline]
-    fn load(self, start: usize) -> u64 {
-        if let Some(bytes) = self.bytes.get(start..start + 8) {
-            return u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
+        while start < many && self.rest(start) < rest {
+            start += 1;
+            work(1);
         }
-        let tail = self.bytes.get(start..).unwrap_or_default();
-        tail.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+        start..end
     }
 
-    /// The place proportional to a remainder.
+    /// The entries of a section.
     #[inline]
-    fn guess(self, remainder: u64) -> usize {
-        // Below `len`, and a remainder has at most 40 bits: the product does not overflow.
-        usize::try_from((remainder >> self.remainder_bits.saturating_sub(32)) * self.len as u64)
-            .map_or(0, |product| product >> self.remainder_bits.min(32))
+    fn section(self, section: usize) -> Range<usize> {
+        let bit = if section == 0 { 0 } else { select(self.words, section - 1) + 1 };
+        let start = bit - section;
+        start..start + zeros(self.words, bit)
     }
 
-    fn value_bits(self) -> u32 {
-        (u32::try_from(self.width).unwrap_or_default() * 8).saturating_sub(self.remainder_bits).min(u32::BITS)
-    }
-}
-
-/// Writes an entry of `width` bytes to its place.
-#[inline]
-pub(super) fn write_entry(
-    place: &mut [u8],
-    width: usize,
-    (remainder, value): (u64, u32),
-    remainder_bits: u32,
-) {
-    let entry = u128::from(remainder) | u128::from(value) << remainder_bits;
-    if width < 8
-        && let Some(word) = place.first_chunk_mut()
-    {
-        // Eight bytes at once, of which those behind the entry stay. A copy of variable length is a call.
-        let behind = u64::from_le_bytes(*word) & !low_bits(u32::try_from(width).unwrap_or_default() * 8);
-        *word = (behind | low(entry)).to_le_bytes();
-    } else {
-        place[..width].copy_from_slice(&entry.to_le_bytes()[..width]);
+    /// What an entry stores of its remainder.
+    #[inline]
+    fn rest(self, at: usize) -> u64 {
+        load(self.words, place(self.words, self.bits, at), self.bits.rest)
     }
 }
 
-/// Entries on either side of the proportional place among which the searched one usually is: more than four
-/// standard deviations in a bucket of 64.
-const NEAR: usize = 16;
-
-/// Bytes of an entry with this value.
-pub(super) fn entry_width(value: u32, remainder_bits: u32) -> u8 {
-    let bits = remainder_bits + (u32::BITS - value.leading_zeros()).max(1);
-    u8::try_from(bits.div_ceil(8)).expect("at most 9 bytes")
+/// A bucket to change. Its cell has room for what is added.
+#[derive(Debug)]
+pub(super) struct PackedBucketMut<'a> {
+    words: &'a mut [u64],
+    len: usize,
+    bits: EntryBits,
 }
 
-#[inline]
-fn low_bits(bits: u32) -> u64 {
-    !(u64::MAX.checked_shl(bits).unwrap_or(0))
+impl<'a> PackedBucketMut<'a> {
+    /// The first `len` entries in the words of a cell.
+    #[inline]
+    pub(super) fn new(words: &'a mut [u64], len: usize, bits: EntryBits) -> Self {
+        Self { words, len, bits }
+    }
+
+    /// Writes entries, which ascend by remainder, in place of all.
+    pub(super) fn fill(&mut self, entries: impl ExactSizeIterator<Item = (u64, u32)>) {
+        self.len = entries.len();
+        self.words[..self.bits.sections(self.len).div_ceil(WORD)].fill(u64::MAX);
+        work(self.len);
+        entries.enumerate().for_each(|(at, entry)| self.write(at, entry));
+    }
+
+    /// Inserts entries, which ascend by remainder, each with its place among those of before.
+    pub(super) fn insert(&mut self, entries: &[(usize, (u64, u32))]) {
+        if self.len == 0 {
+            return self.fill(entries.iter().map(|(_, entry)| *entry));
+        }
+        let (mut end, mut end_of_sections) = (self.len, self.bits.sections(self.len));
+        self.len += entries.len();
+        for (before, (at, entry)) in entries.iter().enumerate().rev() {
+            let bit = at + self.bits.parts(entry.0).0;
+            move_up(self.words, bit..end_of_sections, before + 1);
+            move_down(self.words, self.range(*at..end), (before + 1) * self.bits.each());
+            self.write(at + before, *entry);
+            work(end - at);
+            (end, end_of_sections) = (*at, bit);
+        }
+    }
+
+    /// Copies all entries from the words of another cell.
+    pub(super) fn copy_from(&mut self, words: &[u64]) {
+        let sections = self.bits.sections(self.len).div_ceil(WORD);
+        self.words[..sections].copy_from_slice(&words[..sections]);
+        copy_last(words, self.words, self.bits.each() * self.len + OWNER);
+        work(self.len);
+    }
+
+    /// Removes entries, which ascend: places with their remainders.
+    pub(super) fn remove(&mut self, entries: &[(usize, u64)]) {
+        let bits = self.bits;
+        let bit = |(at, remainder): &(usize, u64)| (*at, at + bits.parts(*remainder).0);
+        let end = (self.len, bits.sections(self.len));
+        for (before, entry) in entries.iter().enumerate() {
+            let ((at, bit), (next, next_bit)) = (bit(entry), entries.get(before + 1).map_or(end, bit));
+            move_down(self.words, bit + 1..next_bit, before + 1);
+            let kept = range(self.words, bits, at + 1..next);
+            move_up(self.words, kept, (before + 1) * bits.each());
+            work(next - at);
+        }
+        self.len -= entries.len();
+    }
+
+    /// Sets the value of an entry.
+    #[inline]
+    pub(super) fn set(&mut self, at: usize, value: u32) {
+        let start = place(self.words, self.bits, at) + self.bits.rest;
+        store(self.words, start, self.bits.value, value.into());
+    }
+
+    /// Writes an entry, whose bit among the sections may be a one.
+    #[inline]
+    fn write(&mut self, at: usize, (remainder, value): (u64, u32)) {
+        let (section, rest) = self.bits.parts(remainder);
+        self.words[(at + section) / WORD] &= !(1 << ((at + section) % WORD));
+        let start = place(self.words, self.bits, at);
+        if self.bits.each() <= WORD {
+            store(self.words, start, self.bits.each(), rest | u64::from(value) << self.bits.rest);
+        } else {
+            store(self.words, start, self.bits.rest, rest);
+            self.set(at, value);
+        }
+    }
+
+    /// The bits of entries.
+    #[inline]
+    fn range(&self, entries: Range<usize>) -> Range<usize> {
+        range(self.words, self.bits, entries)
+    }
 }
 
+/// The bits of entries, of which the last is the first.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
-fn low(entry: u128) -> u64 {
-    entry as u64
+fn range(words: &[u64], bits: EntryBits, Range { start, end }: Range<usize>) -> Range<usize> {
+    room(words) - end * bits.each()..room(words) - start * bits.each()
+}
+
+/// The first bit of an entry.
+#[inline]
+fn place(words: &[u64], bits: EntryBits, at: usize) -> usize {
+    room(words) - (at + 1) * bits.each()
 }
 
 #[cfg(test)]

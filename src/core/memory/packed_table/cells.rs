@@ -8,12 +8,14 @@
 //! An allocator does not move, so it keeps sizes that few buckets have now: 40 % of the bytes of tables that
 //! grow (November 2026, `docs/measured/memory.md`).
 
-/// Bytes by which the sizes of cells differ. Less is unused with smaller steps, and a bucket that grows is
-/// copied more often.
-const STEP: usize = 32;
+use super::bits::{WORD, index};
 
-/// Bytes at the end of a cell for the number of its owner.
-const OWNER: usize = size_of::<u32>();
+/// Words by which the sizes of cells differ. Less is unused with smaller steps, and a bucket that grows is
+/// copied more often.
+const STEP: usize = 4;
+
+/// Bits at the end of a cell for the number of its owner, half a word.
+pub(super) const OWNER: usize = u32::BITS as usize;
 
 /// The greatest class of cells in pages, inclusive: 2 KiB, several times a bucket of uniform hashes.
 const GREATEST: u8 = 64;
@@ -39,11 +41,11 @@ pub(super) struct CellPlace {
 #[derive(Debug)]
 pub(super) struct CellArena {
     /// Pages one after another. All chunks but the last are full.
-    chunks: Vec<Vec<u8>>,
+    chunks: Vec<Vec<u64>>,
     /// By page: its class, and which page of the class it is.
     pages: Vec<(u8, usize)>,
     classes: Vec<CellClass>,
-    large: Vec<Vec<u8>>,
+    large: Vec<Vec<u64>>,
     free_large: Vec<u32>,
 }
 
@@ -63,30 +65,29 @@ impl Default for CellArena {
 }
 
 impl CellArena {
-    /// The class of cells that hold `bytes` bytes.
-    fn class(bytes: usize) -> u8 {
-        match bytes {
+    /// The class of cells that hold `bits` bits.
+    fn class(bits: usize) -> u8 {
+        match bits {
             0 => 0,
-            _ => u8::try_from((bytes + OWNER).div_ceil(STEP)).unwrap_or(LARGE).min(GREATEST + 1),
+            _ => u8::try_from(words(bits).div_ceil(STEP)).unwrap_or(LARGE).min(GREATEST + 1),
         }
     }
 
-    /// Adds a cell that holds `bytes` bytes or a few more, all zero or left by a cell before.
-    pub(super) fn add(&mut self, bytes: usize, owner: u32) -> CellPlace {
-        let class = match Self::class(bytes) {
+    /// Adds a cell that holds `bits` bits or a few more, all zero or left by a cell before.
+    pub(super) fn add(&mut self, bits: usize, owner: u32) -> CellPlace {
+        let class = match Self::class(bits) {
             0 => return CellPlace::default(),
             class if class > GREATEST => LARGE,
             class => class,
         };
-        let place = if class == LARGE { self.add_large(bytes) } else { self.add_in_page(class) };
-        let cell = self.cell_mut(place);
-        let end = cell.len() - OWNER;
-        cell[end..].copy_from_slice(&owner.to_le_bytes());
+        let place = if class == LARGE { self.add_large(words(bits)) } else { self.add_in_page(class) };
+        let last = self.cell_mut(place).last_mut().expect("a cell has words");
+        *last = u64::from(owner) << OWNER | *last & u64::from(u32::MAX);
         place
     }
 
-    fn add_large(&mut self, bytes: usize) -> CellPlace {
-        let cell = vec![0; bytes + bytes / 8 + OWNER];
+    fn add_large(&mut self, words: usize) -> CellPlace {
+        let cell = vec![0; words + words / 8];
         let at = if let Some(free) = self.free_large.pop() {
             self.large[free as usize] = cell;
             free
@@ -163,10 +164,9 @@ impl CellArena {
         }
     }
 
-    /// The bytes of a cell. The owner's number is at the end, so that eight bytes can be read from any of
-    /// the others.
+    /// The words of a cell, of which the owner has the last bits.
     #[inline]
-    pub(super) fn cell(&self, CellPlace { at, class }: CellPlace) -> &[u8] {
+    pub(super) fn cell(&self, CellPlace { at, class }: CellPlace) -> &[u64] {
         match class {
             0 => &[],
             LARGE => &self.large[at as usize],
@@ -174,9 +174,9 @@ impl CellArena {
         }
     }
 
-    /// The bytes of a cell, mutable.
+    /// The words of a cell, mutable.
     #[inline]
-    pub(super) fn cell_mut(&mut self, CellPlace { at, class }: CellPlace) -> &mut [u8] {
+    pub(super) fn cell_mut(&mut self, CellPlace { at, class }: CellPlace) -> &mut [u64] {
         match class {
             0 => &mut [],
             LARGE => &mut self.large[at as usize],
@@ -186,24 +186,18 @@ impl CellArena {
         }
     }
 
-    /// Bytes that a cell holds for its owner.
-    #[inline]
-    pub(super) fn room(&self, place: CellPlace) -> usize {
-        self.cell(place).len().saturating_sub(OWNER)
-    }
-
-    /// Whether a cell for `bytes` bytes would be smaller by two classes; of a large one, by half.
-    pub(super) fn is_much_larger(&self, place: CellPlace, bytes: usize) -> bool {
+    /// Whether a cell for `bits` bits would be smaller by two classes; of a large one, by half.
+    pub(super) fn is_much_larger(&self, place: CellPlace, bits: usize) -> bool {
         match place.class {
-            LARGE => bytes * 2 < self.room(place),
-            class => Self::class(bytes) + 1 < class,
+            LARGE => bits * 2 < room(self.cell(place)),
+            class => Self::class(bits) + 1 < class,
         }
     }
 
     /// Bytes in memory.
     pub(super) fn bytes(&self) -> usize {
-        let cells: usize = self.chunks.iter().map(Vec::len).chain(self.large.iter().map(Vec::len)).sum();
-        cells + self.pages.capacity() * size_of::<(u8, usize)>()
+        let words: usize = self.chunks.iter().chain(&self.large).map(Vec::len).sum();
+        words * size_of::<u64>() + self.pages.capacity() * size_of::<(u8, usize)>()
     }
 
     /// The place of a cell of a class by its number.
@@ -215,8 +209,7 @@ impl CellArena {
     }
 
     fn owner(&self, place: CellPlace) -> u32 {
-        let cell = self.cell(place);
-        u32::from_le_bytes(cell[cell.len() - OWNER..].try_into().expect("4 bytes"))
+        self.cell(place).last().map_or(0, |word| number(index(word >> OWNER)))
     }
 
     /// Copies steps that are in one page to another place in one page.
@@ -253,10 +246,21 @@ fn cells_of_page(class: u8) -> usize {
     (PAGE / u32::from(class)) as usize
 }
 
-/// The byte of a chunk at which a place begins.
+/// The word of a chunk at which a place begins.
 #[inline]
 fn in_chunk(at: u32) -> usize {
     (at % (PAGE * CHUNK)) as usize * STEP
+}
+
+/// Bits that a cell holds for its owner.
+#[inline]
+pub(super) fn room(cell: &[u64]) -> usize {
+    (cell.len() * WORD).saturating_sub(OWNER)
+}
+
+/// Words of a cell for `bits` bits.
+fn words(bits: usize) -> usize {
+    (bits + OWNER).div_ceil(WORD)
 }
 
 /// A number that is small enough: 2^32 steps are 128 GiB.

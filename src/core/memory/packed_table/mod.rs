@@ -1,10 +1,11 @@
-//! Compact multimaps from uniform hashes of `BITS` bits to 32-bit values, in the order of hashes. About 6.6
-//! bytes an entry for 40 bits of hash and values that count the entries, at any size; 5.4 for 32 bits.
+//! Compact multimaps from uniform hashes of `BITS` bits to 32-bit values, in the order of hashes. About 5.8
+//! bytes an entry for 40 bits of hash and values that count the entries, at any size; 4.8 for 32 bits.
 //!
-//! The range of hashes is cut into *buckets* of about 64 entries, each the hashes with the same leading bits.
-//! A bucket stores of a hash only the bits that follow, beside its value, in as few bytes as its entries
-//! need. With twice as many entries there are twice as many buckets: a hash needs a bit less, and the number
-//! of an entry a bit more. So the bytes of an entry do not depend on the size.
+//! The range of hashes is cut into *buckets* of about 96 entries, each the hashes with the same leading bits.
+//! A [bucket] stores of a hash only the bits that follow, in which the order of its entries saves four more,
+//! beside its value, in as few bits as its entries need. With twice as many entries there are twice as many
+//! buckets: a hash needs a bit less, and the number of an entry a bit more. So the bytes of an entry do not
+//! depend on the size.
 //!
 //! Buckets are split one at a time, in turn, as the number of entries grows, and merged again as it falls (W.
 //! Litwin, *Linear hashing*, 1980): an insert moves the entries of a few buckets at most, in a table of any
@@ -16,14 +17,17 @@
 //! [`reserve`](PackedTables::reserve) announces a batch, so that buckets are split and grow once for it. A
 //! batch with several hashes for each bucket is [merged](PackedTables::change_all) into the buckets.
 
+mod bits;
 mod bucket;
 mod cells;
+mod shape;
 mod store;
 #[cfg(test)]
 mod tests;
 
 use bucket::PackedBucket;
-use store::{BucketStore, RUN};
+use shape::{BucketPlace, MEAN, TableShape};
+use store::BucketStore;
 
 /// One or several multimaps from hashes to values. A table is named by its number, from 0.
 #[derive(Debug)]
@@ -32,19 +36,6 @@ pub struct PackedTables<const BITS: u32> {
     store: BucketStore,
     /// Lowest bits in which all hashes of a table agree: they are not stored.
     common: u32,
-}
-
-/// A table without its buckets.
-#[derive(Debug)]
-struct TableShape {
-    /// The runs of the store in which its buckets are.
-    runs: Vec<u32>,
-    /// Number of buckets.
-    count: usize,
-    /// Number of entries.
-    len: usize,
-    /// The greatest value so far.
-    greatest: u32,
 }
 
 /// A hash in a table: its first value, or the place where it would be inserted.
@@ -56,19 +47,6 @@ pub struct PackedEntry<'a, const BITS: u32> {
     at: usize,
     value: Option<u32>,
 }
-
-/// The bucket of a hash, and what it stores of the hash.
-#[derive(Clone, Copy, Debug)]
-struct BucketPlace {
-    /// The bucket's number in the store.
-    bucket: u32,
-    remainder: u64,
-    remainder_bits: u32,
-}
-
-/// Mean number of entries of a bucket while the table grows. With fewer there are more headers and ends of
-/// cells, about 32 bytes a bucket; with more an entry stores more of its hash.
-const MEAN: usize = 64;
 
 /// Hashes for each bucket from which on a batch is merged into the buckets.
 const MERGED: usize = 4;
@@ -88,13 +66,13 @@ impl<const BITS: u32> PackedTables<BITS> {
     /// This many empty tables. The hashes of a table agree in their `common` lowest bits, and are uniform in
     /// the others.
     pub fn with_common(tables: usize, common: u32) -> Self {
-        const { assert!(BITS <= 40, "the proportional place is computed in 64 bits") };
+        const { assert!(BITS < u64::BITS, "a hash is smaller than a word") };
         assert!(common < BITS, "hashes differ in some bits");
         let mut store = BucketStore::default();
         let shape = |_| {
             let run = store.add_run();
             store.push(run);
-            TableShape { runs: vec![run], count: 1, len: 0, greatest: 0 }
+            TableShape::new(run)
         };
         Self { tables: (0..tables).map(shape).collect(), store, common }
     }
@@ -156,26 +134,24 @@ impl<const BITS: u32> PackedTables<BITS> {
             let is_there = |(hash, _): &(u64, G)| hash >> self.common >> remainder_bits == leading;
             while let Some((hash, group)) = batch.next_if(is_there) {
                 let remainder = hash >> self.common ^ leading << remainder_bits;
-                let entries = self.store.bucket(bucket, remainder_bits);
-                let at = entries.search(remainder);
-                let is_known = at < entries.len() && entries.remainder(at) == remainder;
-                let known = is_known.then(|| entries.value(at));
+                let (at, known) = self.store.bucket(bucket, remainder_bits).find(remainder);
                 match (known, change(hash, group, known)) {
                     (None, Some(value)) => added.push((at, (remainder, value))),
                     (Some(before), Some(value)) if before != value => {
                         self.store.set(bucket, at, value, remainder_bits);
                         self.tables[table].greatest = self.tables[table].greatest.max(value);
                     }
-                    (Some(_), None) => removed.push(at + added.len()),
+                    (Some(_), None) => removed.push((at + added.len(), remainder)),
                     _ => {}
                 }
             }
-            let greatest = self.store.insert_all(bucket, &added, remainder_bits);
+            let greatest = self.store.insert(bucket, &added, remainder_bits);
             let shape = &mut self.tables[table];
             shape.greatest = shape.greatest.max(greatest);
             shape.len = shape.len + added.len() - removed.len();
             added.clear();
-            removed.drain(..).rev().for_each(|at| self.store.remove(bucket, at));
+            self.store.remove(bucket, &removed, remainder_bits);
+            removed.clear();
         }
         while self.tables[table].is_sparse() {
             self.merge(table);
@@ -199,7 +175,7 @@ impl<const BITS: u32> PackedTables<BITS> {
             *place = self.place(table, hash);
             count += 1;
         }
-        let mut searched: [&[u8]; TOUCHED] = [&[]; TOUCHED];
+        let mut searched: [&[u64]; TOUCHED] = [&[]; TOUCHED];
         for (entries, place) in searched.iter_mut().zip(&places[..count]) {
             *entries = self.store.bucket(place.bucket, place.remainder_bits).searched(place.remainder);
         }
@@ -216,38 +192,31 @@ impl<const BITS: u32> PackedTables<BITS> {
     #[inline]
     pub fn values(&self, table: usize, hash: u64) -> impl Iterator<Item = u32> + '_ {
         let (bucket, remainder) = self.bucket(table, hash);
-        (bucket.search(remainder)..bucket.len())
-            .take_while(move |at| bucket.remainder(*at) == remainder)
-            .map(move |at| bucket.value(at))
+        bucket.entries_of(remainder).map(move |at| bucket.value(at))
     }
 
     /// The entry of a hash that has one value at most, present or not.
     #[inline]
     pub fn entry(&mut self, table: usize, hash: u64) -> PackedEntry<'_, BITS> {
         let place = self.place(table, hash);
-        let bucket = self.store.bucket(place.bucket, place.remainder_bits);
-        let at = bucket.search(place.remainder);
-        let is_present = at < bucket.len() && bucket.remainder(at) == place.remainder;
-        let value = is_present.then(|| bucket.value(at));
+        let (at, value) = self.store.bucket(place.bucket, place.remainder_bits).find(place.remainder);
         PackedEntry { tables: self, table, place, at, value }
     }
 
     /// Adds a value to those of a hash.
     pub fn insert(&mut self, table: usize, hash: u64, value: u32) {
         let place = self.place(table, hash);
-        let at = self.store.bucket(place.bucket, place.remainder_bits).search(place.remainder);
+        let at = self.store.bucket(place.bucket, place.remainder_bits).find(place.remainder).0;
         self.insert_at(table, place, at, value);
     }
 
     /// Removes a value of a hash; returns whether the hash had it.
     pub fn remove(&mut self, table: usize, hash: u64, value: u32) -> bool {
-        let BucketPlace { bucket: number, remainder, remainder_bits } = self.place(table, hash);
-        let bucket = self.store.bucket(number, remainder_bits);
-        let found = (bucket.search(remainder)..bucket.len())
-            .take_while(|at| bucket.remainder(*at) == remainder)
-            .find(|at| bucket.value(*at) == value);
+        let place = self.place(table, hash);
+        let bucket = self.store.bucket(place.bucket, place.remainder_bits);
+        let found = bucket.entries_of(place.remainder).find(|at| bucket.value(*at) == value);
         if let Some(at) = found {
-            self.remove_at(table, number, at);
+            self.remove_at(table, place, at);
         }
         found.is_some()
     }
@@ -257,7 +226,7 @@ impl<const BITS: u32> PackedTables<BITS> {
         let (shape, bits, common) = (&self.tables[table], self.bits(), self.common);
         (0..shape.count).flat_map(move |number| {
             let remainder_bits = bits - shape.depth(number);
-            let leading = bits_reversed(number as u64, bits);
+            let leading = shape::bits_reversed(number as u64, bits);
             let entries = self.store.bucket(shape.in_store(number), remainder_bits).entries();
             entries.map(move |(remainder, value)| ((leading | remainder) << common, value))
         })
@@ -277,7 +246,7 @@ impl<const BITS: u32> PackedTables<BITS> {
 
     fn insert_at(&mut self, table: usize, place: BucketPlace, at: usize, value: u32) {
         let BucketPlace { bucket, remainder, remainder_bits } = place;
-        self.store.insert(bucket, at, (remainder, value), remainder_bits);
+        self.store.insert(bucket, &[(at, (remainder, value))], remainder_bits);
         let shape = &mut self.tables[table];
         shape.greatest = shape.greatest.max(value);
         shape.len += 1;
@@ -286,8 +255,8 @@ impl<const BITS: u32> PackedTables<BITS> {
         }
     }
 
-    fn remove_at(&mut self, table: usize, bucket: u32, at: usize) {
-        self.store.remove(bucket, at);
+    fn remove_at(&mut self, table: usize, place: BucketPlace, at: usize) {
+        self.store.remove(place.bucket, &[(at, place.remainder)], place.remainder_bits);
         let shape = &mut self.tables[table];
         shape.len -= 1;
         if shape.is_sparse() {
@@ -298,18 +267,7 @@ impl<const BITS: u32> PackedTables<BITS> {
     #[inline]
     fn place(&self, table: usize, hash: u64) -> BucketPlace {
         debug_assert!(hash >> BITS == 0);
-        let (shape, hash) = (&self.tables[table], hash >> self.common);
-        let reversed = bits_reversed(hash, self.bits());
-        let half = 1 << shape.count.ilog2();
-        let mut number = low(reversed) & (half - 1);
-        let mut depth = shape.count.ilog2();
-        if number < shape.count - half {
-            number = low(reversed) & (2 * half - 1);
-            depth += 1;
-        }
-        let remainder_bits = self.bits() - depth;
-        let remainder = hash & ((1 << remainder_bits) - 1);
-        BucketPlace { bucket: shape.in_store(number), remainder, remainder_bits }
+        self.tables[table].place(hash >> self.common, self.bits())
     }
 
     /// The bucket of a hash, and the remainder.
@@ -319,71 +277,16 @@ impl<const BITS: u32> PackedTables<BITS> {
         (self.store.bucket(bucket, remainder_bits), remainder)
     }
 
-    /// Splits the next bucket of this round; after the last one a new round begins. Returns false if there is
-    /// a bucket for every hash.
+    /// Splits the next bucket of a table. Returns false if there is a bucket for every hash.
     fn split(&mut self, table: usize) -> bool {
-        let all_bits = self.bits();
-        let Self { tables, store, .. } = self;
-        let shape = &mut tables[table];
-        let depth = shape.count.ilog2();
-        if depth == all_bits {
-            return false;
-        }
-        if shape.count.is_multiple_of(RUN) {
-            shape.runs.push(store.add_run());
-        }
-        store.push(shape.runs[shape.count / RUN]);
-        let (first, second) = (shape.in_store(shape.count - (1 << depth)), shape.in_store(shape.count));
-        shape.count += 1;
-        let (bits, halved) = (all_bits - depth, all_bits - depth - 1);
-        let mut whole = store.take(first, bits);
-        let boundary = whole.partition_point(|(remainder, _)| remainder >> halved == 0);
-        let (first_half, second_half) = whole.split_at_mut(boundary);
-        second_half.iter_mut().for_each(|(remainder, _)| *remainder ^= 1 << halved);
-        store.fill(first, first_half, greatest_of(first_half), halved);
-        store.fill(second, second_half, greatest_of(second_half), halved);
-        true
+        let bits = self.bits();
+        self.tables[table].split(&mut self.store, bits)
     }
 
-    /// Merges the last bucket with the one that it was split from.
+    /// Merges the last bucket of a table.
     fn merge(&mut self, table: usize) {
-        let all_bits = self.bits();
-        let Self { tables, store, .. } = self;
-        let shape = &mut tables[table];
-        shape.count -= 1;
-        let depth = shape.count.ilog2();
-        let (first, second) = (shape.in_store(shape.count - (1 << depth)), shape.in_store(shape.count));
-        let (bits, halved) = (all_bits - depth, all_bits - depth - 1);
-        let mut whole = store.take(first, halved);
-        whole.extend(
-            store.take(second, halved).into_iter().map(|(remainder, n)| (remainder | 1 << halved, n)),
-        );
-        store.fill(first, &whole, greatest_of(&whole), bits);
-        if store.pop(shape.runs[shape.count / RUN]) {
-            shape.runs.pop();
-        }
-    }
-}
-
-impl TableShape {
-    /// Whether it has too many buckets: at half the number, so that a table of constant size is neither split
-    /// nor merged.
-    fn is_sparse(&self) -> bool {
-        self.len < self.count * MEAN / 2 && self.count > 1
-    }
-
-    /// Number of leading bits that the hashes of a bucket share.
-    fn depth(&self, number: usize) -> u32 {
-        let half = 1 << self.count.ilog2();
-        let is_split = number >= half || number < self.count - half;
-        self.count.ilog2() + u32::from(is_split)
-    }
-
-    /// The number of a bucket in the store.
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the number in a run is below 256")]
-    fn in_store(&self, number: usize) -> u32 {
-        self.runs[number / RUN] * RUN as u32 + (number % RUN) as u32
+        let bits = self.bits();
+        self.tables[table].merge(&mut self.store, bits);
     }
 }
 
@@ -406,30 +309,14 @@ impl<const BITS: u32> PackedEntry<'_, BITS> {
     /// Removes the hash, if it has a value.
     pub fn remove(self) {
         if self.value.is_some() {
-            self.tables.remove_at(self.table, self.place.bucket, self.at);
+            self.tables.remove_at(self.table, self.place, self.at);
         }
     }
 }
 
-fn greatest_of(entries: &[(u64, u32)]) -> u32 {
-    entries.iter().map(|(_, value)| *value).max().unwrap_or_default()
-}
-
-/// Reads the first, the middle and the last of these bytes.
+/// Reads all cache lines of these words.
 #[inline]
-fn touched(entries: &[u8]) -> u64 {
-    let byte = |at: usize| entries.get(at).copied().map_or(0, u64::from);
-    byte(0) ^ byte(entries.len() / 2) ^ byte(entries.len().wrapping_sub(1))
-}
-
-/// A hash with its `bits` bits in reverse order.
-#[inline]
-fn bits_reversed(hash: u64, bits: u32) -> u64 {
-    hash.reverse_bits() >> (u64::BITS - bits)
-}
-
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the number of a bucket, of the low bits, is in memory")]
-fn low(reversed: u64) -> usize {
-    reversed as usize
+fn touched(words: &[u64]) -> u64 {
+    let last = words.last().copied().unwrap_or_default();
+    words.iter().step_by(8).fold(last, |all, word| all ^ word)
 }

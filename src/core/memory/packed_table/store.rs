@@ -1,7 +1,7 @@
 //! The buckets of all tables by number, each with its entries in a cell.
 
-use super::bucket::{PackedBucket, entry_width, work, write_entry};
-use super::cells::{CellArena, CellPlace};
+use super::bucket::{EntryBits, PackedBucket, PackedBucketMut, work};
+use super::cells::{CellArena, CellPlace, room};
 
 /// Buckets of several tables.
 #[derive(Debug, Default)]
@@ -11,7 +11,7 @@ pub(super) struct BucketStore {
     free_runs: Vec<u32>,
     cells: CellArena,
     /// The entries of a bucket that is rewritten.
-    rewritten: Vec<u8>,
+    rewritten: Vec<u64>,
 }
 
 /// A bucket without its entries; 12 bytes.
@@ -21,8 +21,8 @@ struct BucketHeader {
     at: u32,
     len: u32,
     class: u8,
-    /// Bytes of an entry.
-    width: u8,
+    /// Bits of a value.
+    value_bits: u8,
 }
 
 impl BucketHeader {
@@ -33,6 +33,16 @@ impl BucketHeader {
 
     fn set_cell(&mut self, CellPlace { at, class }: CellPlace) {
         (self.at, self.class) = (at, class);
+    }
+
+    #[inline]
+    fn len(self) -> usize {
+        self.len as usize
+    }
+
+    #[inline]
+    fn bits(self, remainder_bits: u32) -> EntryBits {
+        EntryBits::new(remainder_bits, self.value_bits)
     }
 }
 
@@ -72,93 +82,17 @@ impl BucketStore {
     #[inline]
     pub(super) fn bucket(&self, number: u32, remainder_bits: u32) -> PackedBucket<'_> {
         let header = self.header(number);
-        let bytes = self.cells.cell(header.cell());
-        PackedBucket::new(bytes, header.len as usize, header.width.into(), remainder_bits)
+        PackedBucket::new(self.cells.cell(header.cell()), header.len(), header.bits(remainder_bits))
     }
 
     /// Number of entries of a bucket.
     pub(super) fn len(&self, number: u32) -> usize {
-        self.header(number).len as usize
+        self.header(number).len()
     }
 
-    /// Inserts an entry at the result of [`PackedBucket::search`].
-    pub(super) fn insert(&mut self, number: u32, at: usize, entry: (u64, u32), remainder_bits: u32) {
-        self.widen(number, entry.1, remainder_bits);
-        let BucketHeader { len, width, .. } = *self.header(number);
-        let (len, width) = (len as usize, usize::from(width));
-        let used = len * width;
-        self.grow(number, used + width);
-        let header = self.header_mut(number);
-        header.len += 1;
-        let cell = header.cell();
-        let bytes = self.cells.cell_mut(cell);
-        bytes.copy_within(at * width..used, (at + 1) * width);
-        work(len - at);
-        write_entry(&mut bytes[at * width..], width, entry, remainder_bits);
-    }
-
-    /// Sets the value of an entry.
-    pub(super) fn set(&mut self, number: u32, at: usize, value: u32, remainder_bits: u32) {
-        self.widen(number, value, remainder_bits);
-        let remainder = self.bucket(number, remainder_bits).remainder(at);
-        let header = *self.header(number);
-        let width = usize::from(header.width);
-        let bytes = &mut self.cells.cell_mut(header.cell())[at * width..];
-        write_entry(bytes, width, (remainder, value), remainder_bits);
-    }
-
-    /// Removes an entry. Memory is given back when two classes less are enough.
-    pub(super) fn remove(&mut self, number: u32, at: usize) {
-        let header = self.header_mut(number);
-        let (len, width) = (header.len as usize, usize::from(header.width));
-        header.len -= 1;
-        if len == 1 {
-            header.width = 0;
-        }
-        let (cell, used) = (header.cell(), (len - 1) * width);
-        self.cells.cell_mut(cell).copy_within((at + 1) * width..len * width, at * width);
-        work(len - at);
-        if len == 1 || self.cells.is_much_larger(cell, used) {
-            self.move_cell(number, used);
-        }
-    }
-
-    /// Makes room for `n` entries; `value` is a large one of their values.
-    pub(super) fn reserve(&mut self, number: u32, n: usize, value: u32, remainder_bits: u32) {
-        let header = self.header_mut(number);
-        if header.len == 0 {
-            header.width = entry_width(value, remainder_bits);
-        }
-        let used = n * usize::from(header.width);
-        self.grow(number, used);
-    }
-
-    /// Removes all entries and returns them.
-    pub(super) fn take(&mut self, number: u32, remainder_bits: u32) -> Vec<(u64, u32)> {
-        let entries = self.bucket(number, remainder_bits).entries().collect();
-        self.header_mut(number).len = 0;
-        self.move_cell(number, 0);
-        entries
-    }
-
-    /// Adds entries, which ascend by remainder, to an empty bucket. No value is greater than `greatest`.
-    pub(super) fn fill(&mut self, number: u32, entries: &[(u64, u32)], greatest: u32, remainder_bits: u32) {
-        let width = entry_width(greatest, remainder_bits);
-        let header = self.header_mut(number);
-        (header.len, header.width) = (u32::try_from(entries.len()).expect("entries are fewer"), width);
-        let width = usize::from(width);
-        let cell = self.cells.add(entries.len() * width, number);
-        self.header_mut(number).set_cell(cell);
-        let bytes = self.cells.cell_mut(cell);
-        for (at, entry) in entries.iter().enumerate() {
-            write_entry(&mut bytes[at * width..], width, *entry, remainder_bits);
-        }
-        work(entries.len());
-    }
-
-    /// Inserts entries, which ascend, each at the result of [`PackedBucket::search`] before any is inserted.
+    /// Inserts entries, which ascend, each with the place of [`PackedBucket::find`] before any is inserted.
     /// Returns their greatest value.
-    pub(super) fn insert_all(
+    pub(super) fn insert(
         &mut self,
         number: u32,
         entries: &[(usize, (u64, u32))],
@@ -166,20 +100,63 @@ impl BucketStore {
     ) -> u32 {
         let Some(greatest) = entries.iter().map(|(_, (_, value))| *value).max() else { return 0 };
         self.widen(number, greatest, remainder_bits);
-        let BucketHeader { len, width, .. } = *self.header(number);
-        let (mut end, width) = (len as usize, usize::from(width));
-        self.grow(number, (end + entries.len()) * width);
-        let header = self.header_mut(number);
-        header.len = u32::try_from(end + entries.len()).expect("entries are fewer");
-        let cell = header.cell();
-        let bytes = self.cells.cell_mut(cell);
-        for (before, (at, entry)) in entries.iter().enumerate().rev() {
-            bytes.copy_within(at * width..end * width, (at + before + 1) * width);
-            write_entry(&mut bytes[(at + before) * width..], width, *entry, remainder_bits);
-            work(end - at);
-            end = *at;
-        }
+        self.grow(number, self.len(number) + entries.len(), remainder_bits);
+        let before = *self.header(number);
+        self.header_mut(number).len = u32::try_from(before.len() + entries.len()).expect("entries are fewer");
+        let words = self.cells.cell_mut(before.cell());
+        PackedBucketMut::new(words, before.len(), before.bits(remainder_bits)).insert(entries);
         greatest
+    }
+
+    /// Sets the value of an entry.
+    pub(super) fn set(&mut self, number: u32, at: usize, value: u32, remainder_bits: u32) {
+        self.widen(number, value, remainder_bits);
+        self.change(number, remainder_bits).set(at, value);
+    }
+
+    /// Removes entries, which ascend: places with their remainders. Memory is given back when two classes
+    /// less are enough.
+    pub(super) fn remove(&mut self, number: u32, entries: &[(usize, u64)], remainder_bits: u32) {
+        if entries.is_empty() {
+            return;
+        }
+        self.change(number, remainder_bits).remove(entries);
+        let header = self.header_mut(number);
+        header.len = u32::try_from(header.len() - entries.len()).expect("entries are fewer");
+        if header.len == 0 {
+            header.value_bits = 0;
+        }
+        let (cell, used) = (header.cell(), header.bits(remainder_bits).bits(header.len()));
+        if used == 0 || self.cells.is_much_larger(cell, used) {
+            self.move_cell(number, used, remainder_bits);
+        }
+    }
+
+    /// Makes room for `n` entries; `value` is a large one of their values.
+    pub(super) fn reserve(&mut self, number: u32, n: usize, value: u32, remainder_bits: u32) {
+        let header = self.header_mut(number);
+        if header.len == 0 {
+            header.value_bits = bits_of(value);
+        }
+        self.grow(number, n, remainder_bits);
+    }
+
+    /// Removes all entries and returns them.
+    pub(super) fn take(&mut self, number: u32, remainder_bits: u32) -> Vec<(u64, u32)> {
+        let entries = self.bucket(number, remainder_bits).entries().collect();
+        self.header_mut(number).len = 0;
+        self.move_cell(number, 0, remainder_bits);
+        entries
+    }
+
+    /// Adds entries, which ascend by remainder, to an empty bucket. No value is greater than `greatest`.
+    pub(super) fn fill(&mut self, number: u32, entries: &[(u64, u32)], greatest: u32, remainder_bits: u32) {
+        self.header_mut(number).value_bits = bits_of(greatest);
+        self.grow(number, entries.len(), remainder_bits);
+        if !entries.is_empty() {
+            self.change(number, remainder_bits).fill(entries.iter().copied());
+        }
+        self.header_mut(number).len = u32::try_from(entries.len()).expect("entries are fewer");
     }
 
     /// Bytes in memory.
@@ -192,41 +169,51 @@ impl BucketStore {
 
     /// Makes entries wide enough for a value.
     fn widen(&mut self, number: u32, value: u32, remainder_bits: u32) {
-        let wide = entry_width(value, remainder_bits);
         let header = self.header_mut(number);
         if header.len == 0 {
-            header.width = header.width.max(wide);
-        } else if wide > header.width {
+            header.value_bits = header.value_bits.max(bits_of(value));
+        } else if bits_of(value) > header.value_bits {
             let entries = self.take(number, remainder_bits);
             self.fill(number, &entries, value, remainder_bits);
         }
     }
 
-    /// Makes room for `used` bytes.
-    fn grow(&mut self, number: u32, used: usize) {
-        if used > self.cells.room(self.header(number).cell()) {
-            self.move_cell(number, used);
+    /// Makes room for `n` entries.
+    fn grow(&mut self, number: u32, n: usize, remainder_bits: u32) {
+        let header = self.header(number);
+        let used = header.bits(remainder_bits).bits(n);
+        if used > room(self.cells.cell(header.cell())) {
+            self.move_cell(number, used, remainder_bits);
         }
     }
 
-    /// Moves the entries of a bucket to a cell for `used` bytes.
-    fn move_cell(&mut self, number: u32, used: usize) {
+    /// Moves the entries of a bucket to a cell for `used` bits.
+    fn move_cell(&mut self, number: u32, used: usize, remainder_bits: u32) {
         let header = *self.header(number);
         let before = header.cell();
-        let kept = header.len as usize * usize::from(header.width);
-        self.rewritten.clear();
-        self.rewritten.extend_from_slice(&self.cells.cell(before)[..kept]);
         let after = self.cells.add(used, number);
-        self.cells.cell_mut(after)[..kept].copy_from_slice(&self.rewritten);
-        work(header.len as usize);
+        if header.len > 0 {
+            self.rewritten.clear();
+            self.rewritten.extend_from_slice(self.cells.cell(before));
+            let words = self.cells.cell_mut(after);
+            PackedBucketMut::new(words, header.len(), header.bits(remainder_bits)).copy_from(&self.rewritten);
+        }
         self.header_mut(number).set_cell(after);
         let Self { runs, cells, .. } = self;
         // The new cell may be moved too.
         cells.free(before, |owner, place| {
             let moved = &mut runs[owner as usize / RUN][owner as usize % RUN];
-            work(moved.len as usize);
+            work(moved.len());
             moved.set_cell(place);
         });
+    }
+
+    /// A bucket to change.
+    #[inline]
+    fn change(&mut self, number: u32, remainder_bits: u32) -> PackedBucketMut<'_> {
+        let header = *self.header(number);
+        let words = self.cells.cell_mut(header.cell());
+        PackedBucketMut::new(words, header.len(), header.bits(remainder_bits))
     }
 
     #[inline]
@@ -238,6 +225,11 @@ impl BucketStore {
     fn header_mut(&mut self, number: u32) -> &mut BucketHeader {
         &mut self.runs[number as usize / RUN][number as usize % RUN]
     }
+}
+
+/// Bits of values up to this.
+fn bits_of(greatest: u32) -> u8 {
+    u8::try_from(u32::BITS - greatest.leading_zeros()).map_or(1, |bits| bits.max(1))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::bucket::WORK;
+use super::store::RUN;
 use super::*;
 use crate::hash::mix;
 
@@ -108,7 +109,9 @@ fn many_hashes_change_together() {
                     map.insert(hash, u32::try_from(random >> 32).unwrap() >> (random % 32));
                 }
             }
-            check(&tables);
+            if round % 8 < 2 {
+                check(&tables);
+            }
             let mut entries: Vec<_> = tables.iter(table).collect();
             entries.sort_unstable();
             assert!(entries.into_iter().eq(map.iter().map(|(hash, value)| (*hash, *value))));
@@ -152,20 +155,20 @@ fn common_bits_take_no_memory() {
     let bytes = [0, 1, 3, 8].map(|common| {
         let mut table = Table::with_common(2, common);
         let hash = |n: u64| (spread(n) & !0xff) | 0x5b;
-        for n in 0..20_000_u32 {
+        for n in 0..50_000_u32 {
             table.entry(1, hash(n.into())).set(n);
             assert_eq!(table.get(1, hash(n.into())), Some(n));
         }
         check(&table);
-        (0..20_000).for_each(|n| assert_eq!(table.get(1, hash(n)), u32::try_from(n).ok()));
+        (0..50_000).for_each(|n| assert_eq!(table.get(1, hash(n)), u32::try_from(n).ok()));
         assert!(table.iter(1).all(|(stored, n)| stored >> common == hash(n.into()) >> common));
         let bytes = table.bytes();
-        (0..20_000).for_each(|n| table.entry(1, hash(n)).remove());
+        (0..50_000).for_each(|n| table.entry(1, hash(n)).remove());
         assert!(table.is_empty());
         check(&table);
         bytes
     });
-    assert!(bytes.is_sorted_by(|a, b| a >= b) && bytes[3] + 16_000 < bytes[0], "{bytes:?}");
+    assert!(bytes[3] + 35_000 < bytes[0], "{bytes:?}");
 }
 
 /// A million entries in sorted batches of any size.
@@ -186,7 +189,7 @@ fn work_is_linear_for_any_cut() {
             }
         }
         let each = WORK.get() as f64 / entries as f64;
-        assert!(each < 64.0, "{each} entries moved or passed for each, in batches of {cut}");
+        assert!(each < MEAN as f64, "{each} entries moved or passed for each, in batches of {cut}");
     }
 }
 
@@ -206,7 +209,7 @@ fn bytes_follow_the_entries() {
             (least_bytes, most_bytes) = (least_bytes.min(each), most_bytes.max(each));
         }
     }
-    assert!(least_bytes > 6.4 && most_bytes < 7.2, "{least_bytes} to {most_bytes} bytes an entry");
+    assert!(least_bytes > 5.8 && most_bytes < 6.6, "{least_bytes} to {most_bytes} bytes an entry");
     for n in (0..1_000_000_u32).rev() {
         WORK.set(0);
         table.entry(0, spread(n.into())).remove();
@@ -222,7 +225,7 @@ fn bytes_follow_the_entries() {
     assert!(table.is_empty() && table.bytes() < 1 << 14, "{}", table.bytes());
 }
 
-/// An index of places needs five bytes for 32 bits of hash.
+/// An index of places needs less than five bytes for 32 bits of hash, and some pages.
 #[test]
 fn an_index_of_places_is_small() {
     let mut table = PackedTables::<32>::new(1);
@@ -230,7 +233,7 @@ fn an_index_of_places_is_small() {
         table.insert(0, mix(n.into()) >> 32, n);
         if n > 200_000 && n % 5000 == 0 {
             let each = table.bytes() as f64 / table.len(0) as f64;
-            assert!(each > 5.2 && each < 6.6, "{each} bytes an entry");
+            assert!(each > 4.7 && each < 6.0, "{each} bytes an entry");
         }
     }
 }
