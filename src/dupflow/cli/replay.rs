@@ -359,7 +359,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
 
     let bad_items = if plan.finds_items() && !is_published {
-        args.reference.check_items(&plan, &inputs[..deployment.against])?
+        args.reference.check_items(&plan, &deployment.fields, &inputs[..deployment.against])?
     } else {
         0
     };
