@@ -216,6 +216,7 @@ fn an_evaluation_takes_the_answers() {
     let found: Vec<usize> = rows.iter().map(|row| row[2].parse().unwrap()).collect();
     assert!(found[0] > found[1] && found[0] <= 200, "{table}");
     assert!(!place.path("out/pipelines_own.csv").exists());
+    assert!(run.out.contains("Of the judged pairs alone, each counted once"), "{run:?}");
 }
 
 #[test]
