@@ -17,7 +17,7 @@ use tokio::task::yield_now;
 use super::{Begin, DeltaReader};
 use crate::view::history::HistoryChanges;
 use crate::view::pairs::{PairQuery, Since};
-use crate::view::{View, render};
+use crate::view::{View, ViewContents, render};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow_core::time::{Epoch, EpochTimes};
@@ -168,7 +168,7 @@ impl Scene {
 
     /// A view that applies two deltas at a time and holds few.
     fn view(run: u32) -> Arc<View> {
-        Arc::new(View::new(format!("run{run}"), true, 2, 2000))
+        Arc::new(View::new(format!("run{run}"), ViewContents::Pairs, 2, 2000))
     }
 
     fn note(&mut self) {

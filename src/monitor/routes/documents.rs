@@ -166,7 +166,7 @@ async fn document_of(state: &Arc<RouteState>, name: &str) -> Result<Json<Documen
         };
         let held = held.filter(is_held);
         let SharesBeside { in_id, of_id } = SharesBeside::new(similar.similarity);
-        let (id, old) = similar.id.shown();
+        let (id, old) = similar.id.shown(state.subject.pipeline.has_reference);
         PairedDocument {
             id: id.to_owned(),
             old,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 
-use super::render;
+use super::render::{self, FrameRules};
 use dupflow_core::pair::Delta;
 use dupflow_core::time::{Epoch, EpochTimes};
 
@@ -28,7 +28,7 @@ pub(crate) struct DeltaPiece {
 impl DeltaPiece {
     /// The pieces of an epoch, of at most `most` deltas each; one without deltas, if there are none.
     pub(crate) fn of_epoch(
-        run: &str,
+        rules: FrameRules<'_>,
         epoch: Epoch,
         times: EpochTimes,
         deltas: &[Delta],
@@ -38,19 +38,19 @@ impl DeltaPiece {
         let none = deltas.is_empty().then_some(&[][..]);
         (0..).zip(deltas.chunks(most).chain(none)).map(move |(index, deltas)| {
             left -= deltas.len();
-            Self::rendered(run, (epoch, index), times, deltas.to_vec(), left)
+            Self::rendered(rules, (epoch, index), times, deltas.to_vec(), left)
         })
     }
 
     /// A piece after which `left` deltas of its epoch follow.
     pub(crate) fn rendered(
-        run: &str,
+        rules: FrameRules<'_>,
         (epoch, index): (Epoch, u32),
         times: EpochTimes,
         deltas: Vec<Delta>,
         left: usize,
     ) -> Self {
-        let frame = Bytes::from(render::epoch(run, epoch, times, &deltas, left));
+        let frame = Bytes::from(render::epoch(rules, epoch, times, &deltas, left));
         Self { epoch, times, index, is_last: left == 0, left, deltas, frame }
     }
 
