@@ -337,3 +337,41 @@ fn slow_tail_reader_receives_dropped_counts() {
         assert_eq!(last, "event: bye\ndata: {}\n\n");
     });
 }
+
+/// Readers of the last deltas receive as many as they ask for, though pieces have two.
+#[test]
+fn tail_begins_within_a_piece() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let mut scene = Scene::new();
+        scene.epoch(&[(0, 1, 1), (1, 2, 1), (2, 3, 1)]);
+        scene.epoch(&[(0, 1, 2)]);
+        scene.ending.send_replace(true);
+        let of_tails: [&[(Epoch, usize, usize)]; 7] = [
+            &[],
+            &[(2, 1, 0)],
+            &[(2, 2, 0)],
+            &[(1, 1, 0), (2, 2, 0)],
+            &[(1, 1, 1), (1, 1, 0), (2, 2, 0)],
+            &[(1, 2, 1), (1, 1, 0), (2, 2, 0)],
+            &[(1, 2, 1), (1, 1, 0), (2, 2, 0)],
+        ];
+        for (tail, expected) in (0..).zip(of_tails) {
+            let (out, mut frames) = mpsc::channel(1);
+            let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+            let begin = Begin::new(&scene.view, None, Some(tail)).unwrap();
+            let view = Arc::clone(&scene.view);
+            let ending = scene.ending.subscribe();
+            tokio::spawn(DeltaReader { view, is_resumable: false, out, ending, permit }.serve(begin));
+            let mut events = Vec::new();
+            while let Some(frame) = frames.recv().await {
+                let frame = String::from_utf8(frame.to_vec()).unwrap();
+                if let Some((_, data)) = frame.split_once("event: epoch\ndata: ") {
+                    let event: EpochEvent = serde_json::from_str(data.trim_end()).unwrap();
+                    events.push((event.epoch, event.deltas.len(), event.more));
+                }
+            }
+            assert_eq!(events, expected, "tail={tail}");
+        }
+    });
+}

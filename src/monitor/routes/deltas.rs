@@ -25,7 +25,7 @@ pub(super) struct DeltasQuery {
     /// The id of the last event received, as RUN-EPOCH. The header `Last-Event-ID` takes precedence.
     after: Option<String>,
     /// A number of deltas: the stream begins with up to so many of the last deltas, perhaps within an epoch,
-    /// and has no snapshots. Any other value: only deltas from now on.
+    /// and has no snapshots. An empty value: only deltas from now on.
     tail: Option<String>,
     /// `csv` or `jsonl`: the deltas that are held, as a file that ends. Default: the stream; the header
     /// `Accept` does not matter.
@@ -79,7 +79,9 @@ pub(super) async fn deltas(
     let after = after.as_deref().map(|id| {
         render::place(id).ok_or_else(|| ErrorAnswer::wrong("after: expected RUN-EPOCH, the id of an event"))
     });
-    let tail = from.tail.as_ref().map(|tail| tail.parse().unwrap_or(0));
+    let tail = from.tail.as_deref().map(|tail| if tail.is_empty() { Ok(0) } else { tail.parse() });
+    let tail = tail.transpose();
+    let tail = tail.map_err(|_| ErrorAnswer::wrong("tail: expected a number of deltas, or no value"))?;
     let begin = Begin::new(&view, after.transpose()?, tail).map_err(|why| ErrorAnswer::unseen(&why))?;
     let room = Arc::clone(&state.streams).try_acquire_owned();
     let permit = room.map_err(|_| {

@@ -344,7 +344,8 @@ impl View {
         self.history.lock().clone()
     }
 
-    /// Pieces from a position on, of about `bytes` bytes in total.
+    /// Pieces from a position on, of about `bytes` bytes in total. From a position within a piece, the
+    /// rest of it is the first.
     ///
     /// # Errors
     /// If the first of them is no longer held: the first position that is, and the epoch before it.
@@ -354,7 +355,13 @@ impl View {
         bytes: usize,
     ) -> Result<Vec<Arc<DeltaPiece>>, (StreamPosition, Option<Epoch>)> {
         let state = self.state.lock();
-        state.ring.since(from, bytes).ok_or((state.ring.begin(), state.ring.begins_after))
+        let pieces = state.ring.since(from, bytes);
+        let mut pieces = pieces.ok_or_else(|| (state.ring.begin(), state.ring.begins_after))?;
+        drop(state);
+        if let Some(first) = pieces.first_mut().filter(|_| from.taken > 0) {
+            *first = Arc::new(first.without_first(self.frame_rules(), from.taken));
+        }
+        Ok(pieces)
     }
 
     /// All deltas that are held.
