@@ -53,7 +53,7 @@ fn steps() -> impl Strategy<Value = Vec<TestStep>> {
 #[derive(Default)]
 struct Client {
     held: PairState,
-    /// Deltas of an epoch whose last event has not been received.
+    /// Deltas of an epoch that is not complete yet.
     pending: Vec<PairChange>,
     last_id: Option<String>,
     is_in_snapshot: bool,

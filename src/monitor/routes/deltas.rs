@@ -38,7 +38,7 @@ pub(super) struct DeltasQuery {
 ///
 /// - `epoch`: accumulate `deltas`. If `more` is greater than 0, further events of the same epoch follow, and
 ///   only the last one has an id.
-/// - `snapshot`: if `first` is true, discard everything received before. Until an event whose `last` is true,
+/// - `snapshot`: if `first` is true, discard everything received before. Until an event with `last` true,
 ///   `epoch` events contain the changes of those pairs of the snapshot that were already sent.
 /// - `dropped`: the reader was too slow. A snapshot follows, except with `tail`.
 /// - `bye`: the run ends.

@@ -249,7 +249,7 @@ pub(super) async fn status(State(state): State<Arc<RouteState>>) -> Result<Json<
     Ok(Json(status_answer))
 }
 
-/// The state of the run, and the document pairs of hot blocks whose common passage is needed.
+/// The state of the run, and the document pairs of hot blocks for which a common passage is needed.
 fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>) {
     let subject = &state.subject;
     let (counts, status) = (subject.metrics.counts(), &subject.status);

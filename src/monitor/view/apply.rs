@@ -114,7 +114,7 @@ impl View {
         reports
     }
 
-    /// Drops all deltas before an epoch whose number the output had already: corrections may have the number
+    /// Drops all deltas before an epoch with a number that the output had already: corrections may have that
     /// of its last epoch, and an id does not say whether its reader has them.
     fn void_deltas(&self, epoch: Epoch, changes: &mut HistoryChanges) {
         let mut state = self.state.lock();

@@ -331,7 +331,7 @@ impl View {
         *run == *self.run || self.history.lock().meta.runs.iter().any(|known| known == run)
     }
 
-    /// What a reader misses whose last event was of this epoch.
+    /// What a reader misses after an event of this epoch.
     pub(super) fn missed(&self, run: &str, epoch: Epoch) -> Dropped {
         let is_known = self.is_known(run);
         let state = self.state.lock();

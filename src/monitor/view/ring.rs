@@ -125,7 +125,7 @@ impl Ring {
         dropped
     }
 
-    /// Drops the pieces whose commits were before this time, in unix seconds, except the last one.
+    /// Drops the pieces that were committed before this time, in unix seconds, except the last one.
     pub(crate) fn drop_before(&mut self, time: f64) -> Vec<Arc<DeltaPiece>> {
         let mut dropped = Vec::new();
         while self.pieces.len() > 1 && self.pieces.front().is_some_and(|one| one.times.committed < time) {

@@ -160,7 +160,7 @@ impl LeafColumn {
         })
     }
 
-    /// The same for a list whose missing elements count, and which may be empty.
+    /// The same for a list in which missing elements count; it may be empty.
     pub(super) fn with_elements(self, schema: &SchemaDescriptor, leaf: usize) -> Self {
         let (mut node, mut level, mut element_def) = (schema.root_schema(), 0, None);
         for part in schema.column(leaf).path().parts() {
@@ -358,7 +358,7 @@ pub(super) enum LeafValue<'a> {
     Decimal(i128, u32),
     Uuid(u128),
     Bytes(&'a [u8]),
-    /// Bytes of a column whose values all have the same length.
+    /// Bytes of a column in which all values have the same length.
     Fixed(&'a [u8]),
     List(Vec<Self>),
 }

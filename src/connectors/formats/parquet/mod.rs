@@ -42,7 +42,7 @@ use super::parallel::{ReadableParts, RowResult, each_record};
 use super::rows::{Damage, WantedColumns};
 use super::storage::RandomAccess;
 
-/// A file whose footer has been read.
+/// A file and what its footer says.
 pub(crate) struct ParquetFile {
     file: Arc<Chunks>,
     about: ParquetMetaData,
@@ -158,7 +158,7 @@ impl ParquetFile {
     }
 }
 
-/// Number of rows before a row group, according to the footer, whose numbers may be wrong.
+/// Number of rows before a row group, by the numbers in the footer, which may be wrong.
 fn before(groups: &[u64], place: usize) -> u64 {
     groups.iter().take(place).fold(0, |sum, rows| sum.saturating_add(*rows))
 }

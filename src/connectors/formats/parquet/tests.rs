@@ -72,7 +72,7 @@ fn read(bytes: &[u8], columns: &WantedColumns) -> ReadResult {
 
 pub(super) type RowGroupWriter<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 
-/// A file with this schema, whose groups are written by `write`.
+/// A file with this schema; `write` writes its groups.
 fn file(
     schema: &str,
     codec: Compression,

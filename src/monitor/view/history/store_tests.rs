@@ -1,4 +1,4 @@
-//! A view whose store waits, or cannot be read.
+//! A view with a store that waits, or cannot be read.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;

@@ -34,7 +34,7 @@ pub struct Args {
     #[command(flatten)]
     pub input: InputArgs,
 
-    /// The pipeline whose threshold is asked for.
+    /// The pipeline for which a threshold is chosen.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
