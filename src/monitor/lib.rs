@@ -43,7 +43,7 @@ pub use subject::{
     Compare, ComparedTexts, ErrorOf, HotBlockInfo, InputBytes, MonitoredRun, Pipeline, ReadText, TextReader,
     TextUnavailable,
 };
-pub use view::{EachRecord, Feeder, HistoryStore, KeptHistory, View, ViewUnavailable};
+pub use view::{EachRecord, Feeder, HistoryStore, KeptHistory, View, ViewContents, ViewUnavailable};
 
 use guard::access::Access;
 use guard::proxies::TrustedProxies;

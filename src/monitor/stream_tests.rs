@@ -17,7 +17,7 @@ use tokio::task::yield_now;
 use super::{Begin, DeltaReader};
 use crate::view::history::HistoryChanges;
 use crate::view::pairs::{PairQuery, Since};
-use crate::view::{View, render};
+use crate::view::{View, ViewContents, render};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow_core::time::{Epoch, EpochTimes};
@@ -53,7 +53,7 @@ fn steps() -> impl Strategy<Value = Vec<TestStep>> {
 #[derive(Default)]
 struct Client {
     held: PairState,
-    /// Deltas of an epoch whose last event has not been received.
+    /// Deltas of an epoch that is not complete yet.
     pending: Vec<PairChange>,
     last_id: Option<String>,
     is_in_snapshot: bool,
@@ -168,7 +168,7 @@ impl Scene {
 
     /// A view that applies two deltas at a time and holds few.
     fn view(run: u32) -> Arc<View> {
-        Arc::new(View::new(format!("run{run}"), true, 2, 2000))
+        Arc::new(View::new(format!("run{run}"), ViewContents::Pairs, 2, 2000))
     }
 
     fn note(&mut self) {
@@ -335,5 +335,43 @@ fn slow_tail_reader_receives_dropped_counts() {
         let (epochs, deltas) = dropped.expect("forty epochs are not held");
         assert_eq!((change, deltas), (40, 2 * epochs - 1), "the first epoch has one delta, the others two");
         assert_eq!(last, "event: bye\ndata: {}\n\n");
+    });
+}
+
+/// Readers of the last deltas receive as many as they ask for, though pieces have two.
+#[test]
+fn tail_begins_within_a_piece() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let mut scene = Scene::new();
+        scene.epoch(&[(0, 1, 1), (1, 2, 1), (2, 3, 1)]);
+        scene.epoch(&[(0, 1, 2)]);
+        scene.ending.send_replace(true);
+        let of_tails: [&[(Epoch, usize, usize)]; 7] = [
+            &[],
+            &[(2, 1, 0)],
+            &[(2, 2, 0)],
+            &[(1, 1, 0), (2, 2, 0)],
+            &[(1, 1, 1), (1, 1, 0), (2, 2, 0)],
+            &[(1, 2, 1), (1, 1, 0), (2, 2, 0)],
+            &[(1, 2, 1), (1, 1, 0), (2, 2, 0)],
+        ];
+        for (tail, expected) in (0..).zip(of_tails) {
+            let (out, mut frames) = mpsc::channel(1);
+            let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+            let begin = Begin::new(&scene.view, None, Some(tail)).unwrap();
+            let view = Arc::clone(&scene.view);
+            let ending = scene.ending.subscribe();
+            tokio::spawn(DeltaReader { view, is_resumable: false, out, ending, permit }.serve(begin));
+            let mut events = Vec::new();
+            while let Some(frame) = frames.recv().await {
+                let frame = String::from_utf8(frame.to_vec()).unwrap();
+                if let Some((_, data)) = frame.split_once("event: epoch\ndata: ") {
+                    let event: EpochEvent = serde_json::from_str(data.trim_end()).unwrap();
+                    events.push((event.epoch, event.deltas.len(), event.more));
+                }
+            }
+            assert_eq!(events, expected, "tail={tail}");
+        }
     });
 }

@@ -70,6 +70,8 @@ pub struct Pipeline {
     pub threshold: f64,
     /// Whether a pair has two shares, which its rows have beside its similarity.
     pub shares: bool,
+    /// Whether there is a reference: ids then have sides.
+    pub has_reference: bool,
     /// The standard error of a pair's similarity; 0 for an exact one.
     pub standard_error: ErrorOf,
 }
@@ -168,6 +170,7 @@ impl MonitoredRun {
                 components: 0,
                 threshold: 0.0,
                 shares: false,
+                has_reference: false,
                 standard_error,
             },
             config: empty,

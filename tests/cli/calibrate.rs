@@ -172,6 +172,29 @@ fn answers_are_kept_as_they_are_given() {
     assert_eq!(place.read("page.html").matches("data-yes=").count(), 27);
 }
 
+/// Without a duplicate no threshold is chosen; what the answers say of the corpus is printed.
+#[test]
+fn no_duplicates_leave_an_upper_bound() {
+    let place = Place::new();
+    corpus(&place);
+    let drawn = judge(&place, "--pairs 60");
+    let no = |pair: &Value| format!("{{\"a\":{},\"b\":{},\"duplicate\":false}}\n", pair["a"], pair["b"]);
+    place.file("judged.jsonl", drawn.iter().map(no).collect::<String>());
+    for goal in ["", " --precision 0.9", " --recall 0.9"] {
+        let run =
+            place.run(&format!("calibrate corpus.jsonl --from 0.2 --pairs 60 --labels judged.jsonl{goal}"));
+        assert_eq!(run.code, 1, "{run:?}");
+        // Recall is unknown, so the first row has fewer numbers than others.
+        let (_, table) = run.out.split_once("F1\n").unwrap();
+        let all: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
+        let high: f64 = all[4].parse().unwrap();
+        let share = format!("from 0.2 on at most the share {high:.3} is (95 %)");
+        assert!(0.0 < high && high < 0.2 && run.err.contains(&share), "{run:?}");
+        assert!(run.err.contains("no threshold: none of 60 judged pairs is a duplicate; of "), "{run:?}");
+        assert!(run.err.contains("--pairs") && run.err.contains("--from"), "{run:?}");
+    }
+}
+
 /// A pipeline is judged by the answers alone: pairs without one are neither right nor wrong.
 #[test]
 fn an_evaluation_takes_the_answers() {
@@ -193,6 +216,7 @@ fn an_evaluation_takes_the_answers() {
     let found: Vec<usize> = rows.iter().map(|row| row[2].parse().unwrap()).collect();
     assert!(found[0] > found[1] && found[0] <= 200, "{table}");
     assert!(!place.path("out/pipelines_own.csv").exists());
+    assert!(run.out.contains("Of the judged pairs alone, each counted once"), "{run:?}");
 }
 
 #[test]

@@ -319,6 +319,28 @@ fn what_counts_is_the_last_text_of_a_page() {
     }
 }
 
+/// A name of a field that no item has ends the run; items without it are counted.
+#[test]
+fn items_without_the_field_of_their_benchmark_are_counted() {
+    let place = Place::new();
+    let question = "how many words has a question that is found in a page";
+    let named = json!({"id": "named", "text": question, "of": "sums"}).to_string() + "\n";
+    place.file("items/all.jsonl", named + &upsert("other", &format!("{question} or not")));
+    place.file("pages.jsonl", upsert("p", &format!("before it {question} and behind")));
+    let run = |field: &str| {
+        place.run(&format!("replay {RUN} --field {field} --benchmark {field} --emit items pages.jsonl"))
+    };
+    let typed = run("off");
+    assert!(typed.code == 1 && typed.out.is_empty(), "{typed:?}");
+    assert!(
+        typed.err.contains("--benchmark: none of 2 items of --against has the field \"off\""),
+        "{typed:?}"
+    );
+    let some = run("of");
+    assert!(some.code == 0 && some.out.contains("\"benchmark\":\"sums\""), "{some:?}");
+    assert!(some.err.contains("--benchmark: 1 of 2 items of --against have no field \"of\""), "{some:?}");
+}
+
 #[test]
 fn ids_of_two_benchmarks_are_not_mixed_silently() {
     let place = Place::new();

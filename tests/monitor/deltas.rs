@@ -200,6 +200,8 @@ fn a_reader_that_comes_back_goes_on_where_it_was() {
         drop(reader.read(process.address, 1));
     }
     assert_eq!(reader.snapshots, 1);
-    assert_eq!(get(process.address, "/deltas?after=nonsense").code, 400);
+    for wrong in ["after=nonsense", "tail=1O", "tail=-1", "tail=true"] {
+        assert_eq!(get(process.address, &format!("/deltas?{wrong}")).code, 400, "{wrong}");
+    }
     assert_eq!(process.interrupt().code(), Some(0));
 }

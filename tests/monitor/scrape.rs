@@ -12,7 +12,7 @@ use dupflow::core::pair::Cause;
 use dupflow::core::run::metrics::{Counter, Metrics};
 use dupflow::core::run::status::{Phase, Status};
 use dupflow::core::time::SystemClock;
-use dupflow::monitor::{self, Endpoint, Monitor, MonitorLimits, MonitoredRun, View};
+use dupflow::monitor::{self, Endpoint, Monitor, MonitorLimits, MonitoredRun, View, ViewContents};
 
 use super::client::{ask, get};
 use super::exposition::{self, Family};
@@ -136,7 +136,7 @@ fn a_run_that_is_not_live_yet_has_no_pairs() {
     let clock = Arc::new(SystemClock::start());
     let run = MonitoredRun::new(Arc::new(Metrics::new(1)), Arc::new(Status::new(0, 1, 1)), clock);
     let clusters = Clusters::new(ClusterKind::Components, 9);
-    let view = Some(View::start("run".to_owned(), true, clusters, None).unwrap());
+    let view = Some(View::start("run".to_owned(), ViewContents::Pairs, clusters, None).unwrap());
     let run = MonitoredRun { view, ..run };
     let monitor =
         Monitor::start(&Endpoint::open(HERE.parse().unwrap()), run, MonitorLimits::default()).unwrap();

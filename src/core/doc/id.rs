@@ -80,10 +80,14 @@ impl DocId {
         text.strip_prefix(char::from(SIDE)).and_then(|rest| rest.get(1..)).unwrap_or(text)
     }
 
-    /// The id as it was read, and true, of a document of a reference; else the id. For what shows ids and
-    /// does not know whether there is a reference.
-    pub fn shown(&self) -> (&str, Option<bool>) {
-        if self.is_of_reference() { (self.without_side(), Some(true)) } else { (self.as_str(), None) }
+    /// The id as it was read and, in a corpus that is compared with a reference, true of a document of the
+    /// reference.
+    pub fn shown(&self, has_reference: bool) -> (&str, Option<bool>) {
+        if has_reference {
+            (self.without_side(), self.is_of_reference().then_some(true))
+        } else {
+            (self.as_str(), None)
+        }
     }
 
     fn sided(self, side: u8) -> Self {
@@ -255,6 +259,9 @@ mod tests {
             let (old, new) = (id(text).in_reference(), id(text).beside_reference());
             assert!(old.is_of_reference() && !new.is_of_reference() && greatest < new, "{text:?}");
             assert_eq!(new.without_side(), text);
+            assert_eq!(new.shown(true), (text, None));
+            assert_eq!(old.shown(true), (old.without_side(), Some(true)));
+            assert_eq!(old.shown(false), (old.as_str(), None), "without a reference ids are as they are");
             assert!(text.len() > 1022 || old.without_side() == text, "{text:?}");
         }
         assert_eq!(id("a").beside_reference(), id("a"));

@@ -11,6 +11,7 @@
 //! ```
 
 mod banding;
+mod filter;
 mod hamming;
 mod memory;
 #[cfg(feature = "monitor")]

@@ -12,6 +12,7 @@
 use serde::Serialize;
 
 use super::banding::BandingReport;
+use super::filter::FilterReport;
 use super::hamming::Hamming;
 use super::memory::{self, MemoryPart};
 use super::plot::similarities;
@@ -21,7 +22,7 @@ use super::spill::SpillReport;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
 use dupflow_connectors::intake::OnError;
 use dupflow_core::block::HotRule;
-use dupflow_core::filter::{FilterKind, Verify};
+use dupflow_core::filter::Verify;
 use dupflow_core::probability::normal;
 use dupflow_core::sketch::Scheme;
 use dupflow_core::sketch::scaled::ScaledEstimator;
@@ -80,31 +81,6 @@ pub(super) enum Blocks {
     },
     Reference,
     Scan,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct FilterReport {
-    pub(super) kind: FilterKind,
-    pub(super) exact: bool,
-    /// Whether the values of scaled sketches are compared.
-    #[serde(skip)]
-    pub(super) values: bool,
-    /// Worst-case probability of an early reject at or above the threshold, and of an early accept below it.
-    pub(super) reject_error: f64,
-    pub(super) accept_error: f64,
-    pub(super) looks: Vec<LookRow>,
-}
-
-/// One look. `None` = this look never decides that way.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct LookRow {
-    pub(super) components: u32,
-    /// Whether the look reads only the lowest bit of each component.
-    pub(super) one_bit: bool,
-    /// The look rejects with at most this number of equal components.
-    pub(super) reject_at_most: Option<u32>,
-    /// The look accepts with at least this number of equal components.
-    pub(super) accept_at_least: Option<u32>,
 }
 
 /// The fate of pairs of one similarity.
@@ -260,41 +236,6 @@ impl Blocks {
             }
             // Texts without a common shingle have similarity 0.
             Self::Shingles { kept: None, .. } | Self::Reference | Self::Scan => 1.0,
-        }
-    }
-}
-
-impl FilterReport {
-    fn new(plan: &Plan) -> Self {
-        let (kind, exact) = match plan.filter {
-            FilterPlan::Sketch(kind, _) => (kind, false),
-            FilterPlan::Exact(kind, _) => (kind, true),
-            FilterPlan::Whole(_) | FilterPlan::Containment(Verify::Sketch, _) => (FilterKind::Full, false),
-            FilterPlan::Containment(Verify::Exact, _) => (FilterKind::Full, true),
-        };
-        let values = plan.scheme.sketch.scaled().is_some();
-        let Some(schedule) = plan.schedule() else {
-            return Self { kind, exact, values, reject_error: 0.0, accept_error: 0.0, looks: Vec::new() };
-        };
-        let first = schedule.first_word().map(|below| LookRow {
-            components: 64,
-            one_bit: plan.scheme.sketch.bits > 1,
-            reject_at_most: below.checked_sub(1),
-            accept_at_least: None,
-        });
-        let looks = schedule.looks().iter().map(|look| LookRow {
-            components: look.components,
-            one_bit: false,
-            reject_at_most: look.reject_below.checked_sub(1),
-            accept_at_least: Some(look.accept_from).filter(|from| *from <= look.components),
-        });
-        Self {
-            kind,
-            exact,
-            values,
-            reject_error: schedule.spent().reject,
-            accept_error: schedule.spent().accept,
-            looks: first.into_iter().chain(looks).collect(),
         }
     }
 }

@@ -7,11 +7,10 @@ use indicatif::BinaryBytes;
 use super::memory::{ASSUMED_FEATURES, OWN_TIME_BYTES};
 use super::plot::{Probability, TypedSimilarity, plot};
 use super::quotes::QuoteTable;
-use super::report::{Blocks, FilterReport, PlanReport};
+use super::report::{Blocks, PlanReport};
 use super::spill::FIXED_BYTES;
 use crate::plural::{count, counted};
 use dupflow_connectors::intake::OnError;
-use dupflow_core::filter::FilterKind;
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 use dupflow_core::text::{Field, Given, Html, Marks, Normalize, Shingle, Spaceless, Stem, TextRules};
 
@@ -205,67 +204,6 @@ impl PlanReport {
         }
         let not_counted = memory.not_counted.join(", ");
         writeln!(f, "  (not counted, since a pipeline does not say how many there are: {not_counted})")
-    }
-}
-
-impl Display for FilterReport {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            FilterKind::Staged => "staged",
-            FilterKind::Paper => "paper",
-            FilterKind::Full => "full",
-            FilterKind::Hamming => "hamming",
-        };
-        let verify =
-            if self.exact { "the exact similarity of what no look rejects" } else { "the sketches alone" };
-        writeln!(f, "filter    {kind}, decides by {verify}")?;
-        let (reject, accept) = (Probability(self.reject_error), Probability(self.accept_error));
-        if self.values {
-            let which =
-                if self.exact { "all values of the smaller text" } else { "the values that both keep" };
-            return writeln!(f, "          searches {which} in those of the larger one");
-        }
-        match (self.kind, self.exact) {
-            (FilterKind::Hamming, false) => {
-                writeln!(f, "          reads the first word, and the rest of what that leaves")
-            }
-            (FilterKind::Full, false) => writeln!(f, "          reads all components of every pair"),
-            (FilterKind::Full | FilterKind::Hamming, true) => {
-                writeln!(f, "          without a look at the sketches")
-            }
-            (FilterKind::Staged, true) => {
-                writeln!(f, "          turns down what is similar enough with probability {reject} at most")
-            }
-            (FilterKind::Staged, false) => {
-                writeln!(
-                    f,
-                    "          stops early against the full comparison with probability {reject} (turning \
-                    down) and"
-                )?;
-                writeln!(f, "          {accept} (accepting) at most")
-            }
-            (FilterKind::Paper, _) => {
-                writeln!(
-                    f,
-                    "          stops early at the threshold with probability {reject} (turning down) and \
-                    {accept}"
-                )?;
-                writeln!(f, "          (accepting)")
-            }
-        }
-    }
-}
-
-impl FilterReport {
-    fn bounds(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n  look  components  reject if equal <=  accept if equal >=")?;
-        let bound = |bound: Option<u32>| bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string());
-        for (i, look) in self.looks.iter().enumerate() {
-            let (reject, accept) = (bound(look.reject_at_most), bound(look.accept_at_least));
-            let note = if look.one_bit { "  (of their lowest bits)" } else { "" };
-            writeln!(f, "  {:>4}  {:>10}  {reject:>18}  {accept:>18}{note}", i + 1, look.components)?;
-        }
-        Ok(())
     }
 }
 

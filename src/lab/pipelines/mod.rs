@@ -117,7 +117,7 @@ impl Study for Pipelines {
         }
         let graded = truths.read.as_ref().is_none_or(|truth| truth.graded);
         let corpus: Vec<_> = self.corpus.iter().filter_map(|path| path.file_name()).collect();
-        let mut tables = vec![report::quality(&runs)];
+        let mut tables = vec![report::quality(&runs, truths.judged.is_some())];
         tables.extend(report::own(&runs));
         tables.push(report::cost(&runs));
         let mut plots = vec![];

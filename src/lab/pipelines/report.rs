@@ -5,11 +5,18 @@ use super::super::table::{ResultTable, TableColumn, TableValue, row};
 use super::PipelineRun;
 use super::outcome::{BANDS, band_name, share};
 
-pub(super) fn quality(runs: &[PipelineRun]) -> ResultTable {
+/// `are_judged`: only judged pairs count.
+pub(super) fn quality(runs: &[PipelineRun], are_judged: bool) -> ResultTable {
     let mut table = ResultTable::new(
         "pipelines_quality",
         "Precision and recall",
-        "Of the pairs found and of the right ones, those of a true similarity of at least T.",
+        if are_judged {
+            "Of the judged pairs alone, each counted once: not shares of the corpus, unless the pairs are a \
+                random sample of it. `dupflow calibrate` draws as many of each band of similarity, and \
+                weights its own estimates by the sizes of the bands."
+        } else {
+            "Of the pairs found and of the right ones, those of a true similarity of at least T."
+        },
         "pipeline | T | pairs found | right pairs | found and right | precision | recall | F1",
     );
     for PipelineRun { pipeline, threshold, outcome, .. } in runs {

@@ -14,6 +14,7 @@ use super::{ErrorAnswer, RouteState};
 use crate::View;
 use crate::guard::refusals::RefusalReason;
 use crate::stream::{Begin, BodyStream, DeltaReader};
+use crate::subject::Pipeline;
 use crate::view::{DeltaPiece, render};
 use dupflow_core::pair::Delta;
 
@@ -24,7 +25,7 @@ pub(super) struct DeltasQuery {
     /// The id of the last event received, as RUN-EPOCH. The header `Last-Event-ID` takes precedence.
     after: Option<String>,
     /// A number of deltas: the stream begins with up to so many of the last deltas, perhaps within an epoch,
-    /// and has no snapshots. Any other value: only deltas from now on.
+    /// and has no snapshots. An empty value: only deltas from now on.
     tail: Option<String>,
     /// `csv` or `jsonl`: the deltas that are held, as a file that ends. Default: the stream; the header
     /// `Accept` does not matter.
@@ -37,7 +38,7 @@ pub(super) struct DeltasQuery {
 ///
 /// - `epoch`: accumulate `deltas`. If `more` is greater than 0, further events of the same epoch follow, and
 ///   only the last one has an id.
-/// - `snapshot`: if `first` is true, discard everything received before. Until an event whose `last` is true,
+/// - `snapshot`: if `first` is true, discard everything received before. Until an event with `last` true,
 ///   `epoch` events contain the changes of those pairs of the snapshot that were already sent.
 /// - `dropped`: the reader was too slow. A snapshot follows, except with `tail`.
 /// - `bye`: the run ends.
@@ -71,14 +72,16 @@ pub(super) async fn deltas(
     if let Some(format) = ListFormat::of_file(from.format, &HeaderMap::new()) {
         check_whole(from.after.is_some() || from.tail.is_some())?;
         view.check_filled().map_err(|why| ErrorAnswer::unseen(&why))?;
-        return export_deltas(&view, format, state.subject.pipeline.shares).answer(&state, view);
+        return export_deltas(&view, format, &state.subject.pipeline).answer(&state, view);
     }
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
     let after = last.or(from.after).filter(|id| !id.is_empty());
     let after = after.as_deref().map(|id| {
         render::place(id).ok_or_else(|| ErrorAnswer::wrong("after: expected RUN-EPOCH, the id of an event"))
     });
-    let tail = from.tail.as_ref().map(|tail| tail.parse().unwrap_or(0));
+    let tail = from.tail.as_deref().map(|tail| if tail.is_empty() { Ok(0) } else { tail.parse() });
+    let tail = tail.transpose();
+    let tail = tail.map_err(|_| ErrorAnswer::wrong("tail: expected a number of deltas, or no value"))?;
     let begin = Begin::new(&view, after.transpose()?, tail).map_err(|why| ErrorAnswer::unseen(&why))?;
     let room = Arc::clone(&state.streams).try_acquire_owned();
     let permit = room.map_err(|_| {
@@ -92,37 +95,41 @@ pub(super) async fn deltas(
     Ok(([(header::CONTENT_TYPE, "text/event-stream")], body).into_response())
 }
 
-/// The deltas that are held now, by epoch; `shares` says whether they have two shares.
+/// The deltas that are held now, by epoch.
 fn export_deltas(
     view: &View,
     format: ListFormat,
-    shares: bool,
+    pipeline: &Pipeline,
 ) -> ListExport<impl FnMut(&View) -> (Vec<ListRow>, bool) + Send + 'static> {
     // What is held is shared, and at most 16 MiB.
     let mut pieces = view.held_deltas().into_iter();
+    let (shares, has_reference) = (pipeline.shares, pipeline.has_reference);
     let read = move |_: &View| {
         let piece: Option<Arc<DeltaPiece>> = pieces.next();
-        (piece.as_deref().map(|piece| rows(piece, shares)).unwrap_or_default(), pieces.len() == 0)
+        let rows = piece.as_deref().map(|piece| rows(piece, shares, has_reference));
+        (rows.unwrap_or_default(), pieces.len() == 0)
     };
     const COLUMNS: &[&str] =
         &["epoch", "at", "event_time", "diff", "a", "b", "similarity", "cause", "old", "in_a", "in_b"];
     ListExport { name: "deltas", columns: &COLUMNS[..if shares { 11 } else { 9 }], format, read }
 }
 
-fn rows(piece: &DeltaPiece, shares: bool) -> Vec<ListRow> {
+fn rows(piece: &DeltaPiece, shares: bool, has_reference: bool) -> Vec<ListRow> {
     let event_time = piece.times.event.map_or(ListCell::Nothing, |time| ListCell::Number(time.seconds()));
     let row = |delta: &Delta| {
+        let [(a, old), (b, _)] =
+            [delta.pair.pair.lo(), delta.pair.pair.hi()].map(|id| id.shown(has_reference));
         let [in_b, in_a] = delta.pair.similarity.shares().map(ListCell::Number);
         let mut row = vec![
             ListCell::Whole(piece.epoch),
             ListCell::Number(piece.times.committed),
             event_time.clone(),
             ListCell::Diff(delta.diff),
-            ListCell::Text(delta.pair.pair.lo().shown().0.to_owned()),
-            ListCell::Text(delta.pair.pair.hi().shown().0.to_owned()),
+            ListCell::Text(a.to_owned()),
+            ListCell::Text(b.to_owned()),
             ListCell::Number(delta.pair.similarity.get()),
             ListCell::Text(delta.cause.name().to_owned()),
-            ListCell::Truth(delta.pair.pair.lo().is_of_reference()),
+            ListCell::Truth(old.is_some()),
         ];
         row.extend([in_a, in_b].into_iter().filter(|_| shares));
         row

@@ -160,13 +160,13 @@ async fn document_of(state: &Arc<RouteState>, name: &str) -> Result<Json<Documen
     let others: Vec<DocId> = answer.similar.iter().map(|similar| similar.id.clone()).collect();
     let KnownDocument { epoch: output_epoch, cluster, held } = read_known(state, &name, others).await?;
     let pairs = answer.similar.iter().zip(held).map(|(similar, held)| {
-        // Held as that of the pair, whose first document may be the other one.
+        // Held as that of the pair; its first document may be the other one.
         let is_held = |known: &PairDetails| {
             [known.similarity, known.similarity.flipped()].contains(&similar.similarity)
         };
         let held = held.filter(is_held);
         let SharesBeside { in_id, of_id } = SharesBeside::new(similar.similarity);
-        let (id, old) = similar.id.shown();
+        let (id, old) = similar.id.shown(state.subject.pipeline.has_reference);
         PairedDocument {
             id: id.to_owned(),
             old,

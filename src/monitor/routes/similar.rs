@@ -294,7 +294,7 @@ async fn answer(state: &Arc<RouteState>, query: SimilarQuery) -> Result<SimilarA
     };
     let documents = answer.similar.iter().zip(clusters).map(|(similar, cluster)| {
         let SharesBeside { in_id, of_id } = SharesBeside::new(similar.similarity);
-        let (id, old) = similar.id.shown();
+        let (id, old) = similar.id.shown(state.subject.pipeline.has_reference);
         SimilarEntry {
             id: id.to_owned(),
             old,

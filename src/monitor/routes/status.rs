@@ -249,7 +249,7 @@ pub(super) async fn status(State(state): State<Arc<RouteState>>) -> Result<Json<
     Ok(Json(status_answer))
 }
 
-/// The state of the run, and the document pairs of hot blocks whose common passage is needed.
+/// The state of the run, and the document pairs of hot blocks for which a common passage is needed.
 fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>) {
     let subject = &state.subject;
     let (counts, status) = (subject.metrics.counts(), &subject.status);
@@ -262,13 +262,14 @@ fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>)
     let (epoch, bytes) = status.state();
     let (hot_blocks_total, hot) = (subject.hot_blocks)();
     let two = hot.iter().filter_map(|hot| hot.document.clone().zip(hot.beside.clone())).collect();
+    let shown = |id: DocId| id.shown(subject.pipeline.has_reference).0.to_owned();
     let hot = hot.into_iter().map(|hot| HotBlockStatus {
         table: hot.table,
         hash: hot.hash,
         sketches: hot.sketches,
         common: hot.document.clone().zip(hot.beside.clone()).and_then(|both| state.passages.get(&both)),
-        document: hot.document.map(|id| id.shown().0.to_owned()),
-        beside: hot.beside.map(|id| id.shown().0.to_owned()),
+        document: hot.document.map(shown),
+        beside: hot.beside.map(shown),
     });
     let status_answer = StatusAnswer {
         run: view.map(|view| view.run().to_owned()).unwrap_or_default(),

@@ -83,7 +83,7 @@ impl View {
 
     /// Applies deltas that the output held before the run.
     pub(crate) fn apply_restored(&self, deltas: &[Delta], since: Since) {
-        for piece in deltas.chunks(self.piece).filter(|_| self.keeps_pairs) {
+        for piece in deltas.chunks(self.piece).filter(|_| self.contents.are_pairs()) {
             let mut state = self.state.lock();
             for delta in piece {
                 state.pairs.apply(delta, since);
@@ -106,7 +106,7 @@ impl View {
         deltas: &[Delta],
         work: &mut ViewWork,
     ) -> Vec<(ClusterReport, isize)> {
-        if !self.keeps_pairs || deltas.is_empty() {
+        if !self.contents.are_pairs() || deltas.is_empty() {
             return Vec::new();
         }
         let reports = work.clusters.advance(deltas);
@@ -114,7 +114,7 @@ impl View {
         reports
     }
 
-    /// Drops all deltas before an epoch whose number the output had already: corrections may have the number
+    /// Drops all deltas before an epoch with a number that the output had already: corrections may have that
     /// of its last epoch, and an id does not say whether its reader has them.
     fn void_deltas(&self, epoch: Epoch, changes: &mut HistoryChanges) {
         let mut state = self.state.lock();
@@ -140,9 +140,9 @@ impl View {
         let committed = if times.committed > 0.0 { times.committed } else { unix_seconds() };
         let times = EpochTimes { committed, ..times };
         let since = Since::exactly(epoch, times.into());
-        for piece in DeltaPiece::of_epoch(&self.run, epoch, times, deltas, self.piece) {
+        for piece in DeltaPiece::of_epoch(self.frame_rules(), epoch, times, deltas, self.piece) {
             let mut state = self.state.lock();
-            for delta in piece.deltas.iter().filter(|_| self.keeps_pairs) {
+            for delta in piece.deltas.iter().filter(|_| self.contents.are_pairs()) {
                 state.apply(delta, since, changes);
             }
             state.is_within = !piece.is_last;

@@ -53,7 +53,7 @@ use feed::ChangeQueue;
 use history::{EndedPair, EndedPairs, HistoryInfo, ViewWork};
 use pairs::PairQuery;
 use ranking::Ranking;
-use render::Dropped;
+use render::{Dropped, FrameRules};
 
 /// Deltas applied under one lock, and pairs copied under one lock, at most, inclusive: about a millisecond.
 const PIECE: usize = 1000;
@@ -70,12 +70,28 @@ const WHOLE: Duration = Duration::from_secs(10);
 /// Bytes of deltas and their frames that are kept for readers that are slow or reconnect.
 const RING_BYTES: usize = 16 << 20;
 
+/// What a view holds of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ViewContents {
+    /// Pairs, clusters and the last deltas.
+    Pairs,
+    /// The last deltas.
+    Deltas,
+    /// The last deltas, of documents of two sides.
+    DeltasWithReference,
+}
+
+impl ViewContents {
+    fn are_pairs(self) -> bool {
+        self == Self::Pairs
+    }
+}
+
 /// The contents of the output in memory. Any thread may read it. `src/monitor/view` describes how it works.
 #[derive(Debug)]
 pub struct View {
     run: Arc<str>,
-    /// If false, the view keeps only the last deltas: no pairs and no clusters.
-    keeps_pairs: bool,
+    contents: ViewContents,
     state: Mutex<ViewState>,
     clusters: Mutex<History>,
     /// Write-locked while a change is applied, read-locked while a page is copied. The lock is fair, so
@@ -160,23 +176,23 @@ impl View {
     /// If the thread cannot be started.
     pub fn start(
         run: String,
-        keeps_pairs: bool,
+        contents: ViewContents,
         clusters: Clusters,
         kept: Option<KeptHistory>,
     ) -> std::io::Result<Arc<Self>> {
-        let view = Arc::new(Self::new(run, keeps_pairs, PIECE, RING_BYTES));
+        let view = Arc::new(Self::new(run, contents, PIECE, RING_BYTES));
         view.history.lock().age = kept.as_ref().map(|kept| kept.age);
         let own = Arc::clone(&view);
-        let work = ViewWork::new(clusters, kept.filter(|_| keeps_pairs));
+        let work = ViewWork::new(clusters, kept.filter(|_| contents.are_pairs()));
         let work = move || own.apply_all(work);
         std::thread::Builder::new().name("view".to_owned()).spawn(work)?;
         Ok(view)
     }
 
-    pub(super) fn new(run: String, keeps_pairs: bool, piece: usize, ring_bytes: usize) -> Self {
+    pub(super) fn new(run: String, contents: ViewContents, piece: usize, ring_bytes: usize) -> Self {
         Self {
             run: run.into(),
-            keeps_pairs,
+            contents,
             state: Mutex::new(ViewState { ring: Ring::new(ring_bytes), ..ViewState::default() }),
             clusters: Mutex::default(),
             gate: Arc::default(),
@@ -206,6 +222,12 @@ impl View {
         &self.run
     }
 
+    /// What its frames depend on.
+    fn frame_rules(&self) -> FrameRules<'_> {
+        let has_reference = self.contents == ViewContents::DeltasWithReference;
+        FrameRules { run: &self.run, has_reference }
+    }
+
     /// Whether pairs can be read.
     ///
     /// # Errors
@@ -214,7 +236,7 @@ impl View {
         if self.broken.load(Ordering::Relaxed) {
             return Err(ViewUnavailable::Broken);
         }
-        if self.keeps_pairs { self.check_filled() } else { Err(ViewUnavailable::NotKept) }
+        if self.contents.are_pairs() { self.check_filled() } else { Err(ViewUnavailable::NotKept) }
     }
 
     /// Whether the run is live and the view holds what the output held then.
@@ -309,7 +331,7 @@ impl View {
         *run == *self.run || self.history.lock().meta.runs.iter().any(|known| known == run)
     }
 
-    /// What a reader misses whose last event was of this epoch.
+    /// What a reader misses after an event of this epoch.
     pub(super) fn missed(&self, run: &str, epoch: Epoch) -> Dropped {
         let is_known = self.is_known(run);
         let state = self.state.lock();
@@ -322,7 +344,8 @@ impl View {
         self.history.lock().clone()
     }
 
-    /// Pieces from a position on, of about `bytes` bytes in total.
+    /// Pieces from a position on, of about `bytes` bytes in total. From a position within a piece, the
+    /// rest of it is the first.
     ///
     /// # Errors
     /// If the first of them is no longer held: the first position that is, and the epoch before it.
@@ -332,7 +355,13 @@ impl View {
         bytes: usize,
     ) -> Result<Vec<Arc<DeltaPiece>>, (StreamPosition, Option<Epoch>)> {
         let state = self.state.lock();
-        state.ring.since(from, bytes).ok_or((state.ring.begin(), state.ring.begins_after))
+        let pieces = state.ring.since(from, bytes);
+        let mut pieces = pieces.ok_or_else(|| (state.ring.begin(), state.ring.begins_after))?;
+        drop(state);
+        if let Some(first) = pieces.first_mut().filter(|_| from.taken > 0) {
+            *first = Arc::new(first.without_first(self.frame_rules(), from.taken));
+        }
+        Ok(pieces)
     }
 
     /// All deltas that are held.

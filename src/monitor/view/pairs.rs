@@ -96,7 +96,7 @@ impl Default for PairMap {
 pub(crate) struct PairQuery {
     /// Only pairs of this document.
     pub(crate) document: Option<DocId>,
-    /// Only pairs of a document whose id contains this text. Case matters.
+    /// Only pairs of a document with this text in its id. Case matters.
     pub(crate) part: Option<String>,
     /// Minimum and maximum similarity, both inclusive.
     pub(crate) min: f64,
@@ -171,7 +171,7 @@ impl PairMap {
         held.map(|held| *held = known).is_some()
     }
 
-    /// The pairs whose records have not been read: from now on they are known to be there by this epoch.
+    /// The pairs without a record that has been read: from now on they are known to be there by this epoch.
     pub(crate) fn settle(&mut self, by: Epoch) -> Vec<KnownPair> {
         let unread = self.held.iter_mut().filter(|(_, held)| held.age() == Since::unread());
         let settled = unread.map(|((a, b), held)| {

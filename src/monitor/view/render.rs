@@ -19,6 +19,15 @@ use dupflow_core::time::{Epoch, EpochTimes};
 /// A comment sent regularly, so that both sides notice a broken connection.
 pub(crate) const HEARTBEAT: &[u8] = b": here\n\n";
 
+/// What the frames of a run depend on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FrameRules<'r> {
+    /// The name of the run.
+    pub(crate) run: &'r str,
+    /// Whether there is a reference: ids then have sides.
+    pub(crate) has_reference: bool,
+}
+
 #[derive(Serialize)]
 struct EpochData<'d> {
     epoch: Epoch,
@@ -92,17 +101,23 @@ pub(crate) struct Dropped {
 }
 
 /// Some deltas of an epoch, with an id if `more`, the number that still follow, is 0.
-pub(crate) fn epoch(run: &str, epoch: Epoch, times: EpochTimes, deltas: &[Delta], more: usize) -> Vec<u8> {
-    let deltas = deltas.iter().map(DeltaData::from_delta).collect();
+pub(crate) fn epoch(
+    FrameRules { run, has_reference }: FrameRules<'_>,
+    epoch: Epoch,
+    times: EpochTimes,
+    deltas: &[Delta],
+    more: usize,
+) -> Vec<u8> {
+    let deltas = deltas.iter().map(|delta| DeltaData::from_delta(delta, has_reference)).collect();
     let event_time = times.event.map(dupflow_core::time::UnixTime::seconds);
     let data = EpochData { epoch, at: Some(times.committed), event_time, deltas, more };
     event((more == 0).then_some((run, epoch)), "epoch", &data)
 }
 
 /// Deltas of pairs that an unfinished snapshot already contains. Has no id, since a reader cannot resume
-/// there.
+/// there. Beside a reference there are no snapshots.
 pub(crate) fn within<'d>(epoch: Epoch, deltas: impl Iterator<Item = &'d Delta>) -> Vec<u8> {
-    let deltas = deltas.map(DeltaData::from_delta).collect();
+    let deltas = deltas.map(|delta| DeltaData::from_delta(delta, false)).collect();
     let data = EpochData { epoch, at: None, event_time: None, deltas, more: 0 };
     event(None, "epoch", &data)
 }
@@ -139,9 +154,9 @@ pub(crate) fn bye() -> Vec<u8> {
 }
 
 impl<'d> DeltaData<'d> {
-    fn from_delta(delta: &'d Delta) -> Self {
+    fn from_delta(delta: &'d Delta, has_reference: bool) -> Self {
         let pair = &delta.pair;
-        let ((a, old), (b, _)) = (pair.pair.lo().shown(), pair.pair.hi().shown());
+        let [(a, old), (b, _)] = [pair.pair.lo(), pair.pair.hi()].map(|id| id.shown(has_reference));
         Self {
             diff: delta.diff,
             a,
@@ -183,24 +198,43 @@ mod tests {
         let pair = DocPair { pair, similarity: Similarity::clamped(0.875), evidence: Evidence::default() };
         let delta = Delta { pair, diff: -1, cause: Cause::Reweighed };
         let at = EpochTimes { event: None, committed: 1.5 };
-        let text = String::from_utf8(epoch("00ff", 7, at, std::slice::from_ref(&delta), 0)).unwrap();
+        let rules = FrameRules { run: "00ff", has_reference: false };
+        let text = String::from_utf8(epoch(rules, 7, at, std::slice::from_ref(&delta), 0)).unwrap();
         let expected = "id: 00ff-7\nevent: epoch\ndata: {\"epoch\":7,\"at\":1.5,\"deltas\":[{\"diff\":-1,\
             \"a\":\"a\\r\\n\\ndata: x\u{2028}\",\"b\":\"文\u{202e}\\u0000\",\"similarity\":0.875,\
             \"cause\":\"re-weighed\"}],\"more\":0}\n\n";
         assert_eq!(text, expected);
         let contained = DocPair { similarity: Similarity::of_shares([0.25, 0.875]), ..delta.pair.clone() };
-        let frame = epoch("00ff", 7, at, &[Delta { pair: contained, ..delta }], 0);
+        let frame = epoch(rules, 7, at, &[Delta { pair: contained, ..delta }], 0);
         let shares = "\"similarity\":0.875,\"in_a\":0.875,\"in_b\":0.25,";
         assert!(String::from_utf8(frame).unwrap().contains(shares), "what a has of b is in_a");
         assert_eq!(place("00ff-7"), Some(("00ff", 7)));
         assert_eq!((place("00ff"), place("-x"), place("a-99999999999999999999")), (None, None, None));
     }
 
+    /// An id that is written as that of a reference is one only beside a reference.
+    #[test]
+    fn ids_have_sides_beside_a_reference_only() {
+        let [a, b] = ["a", "b"].map(|text| DocId::new(text).unwrap());
+        let pair = Pair::new(a.in_reference(), b).unwrap();
+        let pair = DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() };
+        let delta = Delta { pair, diff: 1, cause: Cause::Insert };
+        for (has_reference, expected) in
+            [(false, r#""a":"\u0000oa","b":"b","sim"#), (true, r#""a":"a","b":"b","old":true,"sim"#)]
+        {
+            let rules = FrameRules { run: "r", has_reference };
+            let frame = epoch(rules, 1, EpochTimes::default(), std::slice::from_ref(&delta), 0);
+            let frame = String::from_utf8(frame).unwrap();
+            assert!(frame.contains(expected), "{frame}");
+        }
+    }
+
     #[test]
     fn only_resumable_events_have_an_id() {
         let has_id = |frame: Vec<u8>| frame.starts_with(b"id: ");
-        assert!(has_id(epoch("r", 1, EpochTimes::default(), &[], 0)));
-        assert!(!has_id(epoch("r", 1, EpochTimes::default(), &[], 5)));
+        let rules = FrameRules { run: "r", has_reference: false };
+        assert!(has_id(epoch(rules, 1, EpochTimes::default(), &[], 0)));
+        assert!(!has_id(epoch(rules, 1, EpochTimes::default(), &[], 5)));
         assert!(has_id(snapshot("r", 1, &[], (true, true), Some(1))));
         assert!(!has_id(snapshot("r", 1, &[], (true, true), None)) && !has_id(within(1, [].iter())));
         let left_out = Dropped { epochs: Some(2), deltas: Some(600), after: Some(3), through: Some(5) };

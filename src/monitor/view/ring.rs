@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 
-use super::render;
+use super::render::{self, FrameRules};
 use dupflow_core::pair::Delta;
 use dupflow_core::time::{Epoch, EpochTimes};
 
@@ -28,7 +28,7 @@ pub(crate) struct DeltaPiece {
 impl DeltaPiece {
     /// The pieces of an epoch, of at most `most` deltas each; one without deltas, if there are none.
     pub(crate) fn of_epoch(
-        run: &str,
+        rules: FrameRules<'_>,
         epoch: Epoch,
         times: EpochTimes,
         deltas: &[Delta],
@@ -38,20 +38,26 @@ impl DeltaPiece {
         let none = deltas.is_empty().then_some(&[][..]);
         (0..).zip(deltas.chunks(most).chain(none)).map(move |(index, deltas)| {
             left -= deltas.len();
-            Self::rendered(run, (epoch, index), times, deltas.to_vec(), left)
+            Self::rendered(rules, (epoch, index), times, deltas.to_vec(), left)
         })
     }
 
     /// A piece after which `left` deltas of its epoch follow.
     pub(crate) fn rendered(
-        run: &str,
+        rules: FrameRules<'_>,
         (epoch, index): (Epoch, u32),
         times: EpochTimes,
         deltas: Vec<Delta>,
         left: usize,
     ) -> Self {
-        let frame = Bytes::from(render::epoch(run, epoch, times, &deltas, left));
+        let frame = Bytes::from(render::epoch(rules, epoch, times, &deltas, left));
         Self { epoch, times, index, is_last: left == 0, left, deltas, frame }
+    }
+
+    /// The piece without its first `taken` deltas.
+    pub(crate) fn without_first(&self, rules: FrameRules<'_>, taken: usize) -> Self {
+        let deltas = self.deltas[taken..].to_vec();
+        Self::rendered(rules, (self.epoch, self.index), self.times, deltas, self.left)
     }
 
     /// Approximate memory of the piece; long ids, which are shared with the pairs, are not counted.
@@ -60,11 +66,13 @@ impl DeltaPiece {
     }
 }
 
-/// A position between two pieces: what precedes it, counted from the start of the run.
+/// A position between two pieces, or within one: what precedes it, counted from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamPosition {
-    /// Number of pieces.
+    /// Number of complete pieces.
     pub(crate) piece: u64,
+    /// Number of deltas of the next piece that precede it; less than the piece has.
+    pub(crate) taken: usize,
     /// Number of complete epochs.
     pub(crate) epochs: u64,
     /// Number of deltas.
@@ -72,10 +80,11 @@ pub(crate) struct StreamPosition {
 }
 
 impl StreamPosition {
-    /// The position after a piece.
+    /// The position after a piece, of which only the deltas from this position on are given.
     pub(crate) fn after_piece(self, piece: &DeltaPiece) -> Self {
         Self {
             piece: self.piece + 1,
+            taken: 0,
             epochs: self.epochs + u64::from(piece.is_last),
             deltas: self.deltas + piece.deltas.len() as u64,
         }
@@ -116,7 +125,7 @@ impl Ring {
         dropped
     }
 
-    /// Drops the pieces whose commits were before this time, in unix seconds, except the last one.
+    /// Drops the pieces that were committed before this time, in unix seconds, except the last one.
     pub(crate) fn drop_before(&mut self, time: f64) -> Vec<Arc<DeltaPiece>> {
         let mut dropped = Vec::new();
         while self.pieces.len() > 1 && self.pieces.front().is_some_and(|one| one.times.committed < time) {
@@ -170,21 +179,27 @@ impl Ring {
             .then(|| self.pieces.iter().take(at).fold(self.begin, |place, piece| place.after_piece(piece)))
     }
 
-    /// The position from which on at most this many deltas are held; it may be within an epoch.
+    /// The position from which on at most this many deltas are held; it may be within an epoch, and within a
+    /// piece.
     pub(crate) fn last(&self, deltas: u64) -> StreamPosition {
-        let from = |position: &StreamPosition| self.end.deltas - position.deltas <= deltas;
+        let precede = self.end.deltas.saturating_sub(deltas);
         let mut position = self.begin;
-        for piece in self.pieces.iter() {
-            if from(&position) {
+        for piece in &self.pieces {
+            if position.deltas >= precede {
                 break;
             }
-            position = position.after_piece(piece);
+            let after = position.after_piece(piece);
+            if after.deltas > precede {
+                let taken = usize::try_from(precede - position.deltas).expect("a part of a piece");
+                return StreamPosition { taken, deltas: precede, ..position };
+            }
+            position = after;
         }
         position
     }
 
-    /// Pieces from a position on, of about `bytes` bytes of frames. `None` if the first of them is no longer
-    /// held.
+    /// Pieces from that of a position on, of about `bytes` bytes of frames. `None` if the first of them is no
+    /// longer held.
     pub(crate) fn since(&self, from: StreamPosition, bytes: usize) -> Option<Vec<Arc<DeltaPiece>>> {
         let skip = usize::try_from(from.piece.checked_sub(self.begin.piece)?).ok()?;
         let mut taken = 0;
@@ -235,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_deltas_begin_at_a_piece() {
+    fn the_last_deltas_begin_at_a_piece_or_within_one() {
         let pair = dupflow_core::pair::Pair::new(
             dupflow_core::doc::DocId::new("a").unwrap(),
             dupflow_core::doc::DocId::new("b").unwrap(),
@@ -250,8 +265,11 @@ mod tests {
         for (epoch, deltas) in [(1, 3), (2, 0), (3, 2), (3, 2), (4, 1)] {
             ring.push(DeltaPiece { deltas: vec![delta.clone(); deltas], ..piece(epoch, true, 1) });
         }
-        let from = |deltas| ring.last(deltas).piece;
-        assert_eq!([0, 1, 2, 3, 4, 5, 8, 9].map(from), [5, 4, 4, 3, 3, 1, 0, 0]);
+        let from = |deltas| (ring.last(deltas).piece, ring.last(deltas).taken, ring.last(deltas).deltas);
+        let expected =
+            [(5, 0, 8), (4, 0, 7), (3, 1, 6), (3, 0, 5), (2, 1, 4), (1, 0, 3), (0, 1, 1), (0, 0, 0)];
+        assert_eq!([0, 1, 2, 3, 4, 5, 7, 8].map(from), expected);
+        assert_eq!(from(9), (0, 0, 0));
         assert_eq!(Ring::new(1).last(5), StreamPosition::default());
     }
 
@@ -263,7 +281,7 @@ mod tests {
         assert_eq!(ring.after(3).map(|place| place.piece), Some(1));
         assert_eq!([7, 2, 5, 9].map(|epoch| ring.after(epoch)), [None; 4]);
         ring.push(piece(7, true, 1));
-        assert_eq!(ring.after(7), Some(StreamPosition { piece: 3, epochs: 2, deltas: 0 }));
+        assert_eq!(ring.after(7), Some(StreamPosition { piece: 3, epochs: 2, ..StreamPosition::default() }));
         assert_eq!(ring.after(0), None, "nothing says what came before epoch 3");
         ring.drop_before(1.0);
         assert_eq!((ring.begins_after, ring.after(6)), (Some(6), None), "a part of epoch 7 is dropped");

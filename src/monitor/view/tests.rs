@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::pairs::{PairMap, PairQuery, Since};
 use super::ranking::{RankedBy, Ranking};
-use super::{PIECE, View, ViewUnavailable};
+use super::{PIECE, View, ViewContents, ViewUnavailable};
 use dupflow_core::cluster::history::History;
 use dupflow_core::cluster::{ClusterKind, Clusters};
 use dupflow_core::doc::DocId;
@@ -152,7 +152,9 @@ fn a_page_looks_at_a_bounded_number_of_pairs() {
 fn a_page_is_of_the_end_of_an_epoch() {
     const EPOCHS: u64 = 10;
     const PAIRS: usize = 3 * PIECE;
-    let view = View::start("r".to_owned(), true, Clusters::new(ClusterKind::Components, 9), None).unwrap();
+    let view =
+        View::start("r".to_owned(), ViewContents::Pairs, Clusters::new(ClusterKind::Components, 9), None)
+            .unwrap();
     let feeder = view.feeder();
     assert_eq!(view.check_pairs(), Err(ViewUnavailable::NotFilled));
     feeder.live(0);

@@ -41,6 +41,43 @@ fn leads_to(path: &str, parts: &[String]) -> bool {
     all && wanted.peek().is_none()
 }
 
+/// A column of [given](Given) features.
+#[derive(Clone, Debug)]
+pub(super) struct GivenColumn {
+    /// What it has.
+    pub(super) given: Given,
+    /// Which column it is, of which type, and which types are read.
+    pub(super) expected: Arc<str>,
+}
+
+impl GivenColumn {
+    pub(super) fn new(given: Given, about: &ColumnDescriptor) -> Self {
+        let list = if about.max_rep_level() > 0 { "a list of " } else { "" };
+        let sign = if NumberKind::from_descriptor(about) == NumberKind::Unsigned { "unsigned " } else { "" };
+        let length =
+            if about.type_length() > 0 { format!("({})", about.type_length()) } else { String::new() };
+        let kind = format!("{list}{sign}{}{length}", about.physical_type());
+        let wanted = match given {
+            Given::Features { .. } => "a list of strings or of unsigned whole numbers, or text".to_owned(),
+            Given::Fingerprint(bits) => {
+                let words = match bits / 64 {
+                    1 => "unsigned INT64".to_owned(),
+                    words => format!("a list of {words} unsigned INT64"),
+                };
+                format!(
+                    "of {bits} bits (sketch.size) FIXED_LEN_BYTE_ARRAY({}), {words}, or text of {} \
+                     hexadecimal digits",
+                    bits / 8,
+                    bits / 4
+                )
+            }
+        };
+        let path = about.path().string();
+        let expected = format!("the column {path:?} is {kind}; cast it to what is expected: {wanted}").into();
+        Self { given, expected }
+    }
+}
+
 /// A leaf column, and the values of the last rows that were read.
 pub(super) struct LeafColumn {
     reader: ColumnReader,
@@ -123,7 +160,7 @@ impl LeafColumn {
         })
     }
 
-    /// The same for a list whose missing elements count, and which may be empty.
+    /// The same for a list in which missing elements count; it may be empty.
     pub(super) fn with_elements(self, schema: &SchemaDescriptor, leaf: usize) -> Self {
         let (mut node, mut level, mut element_def) = (schema.root_schema(), 0, None);
         for part in schema.column(leaf).path().parts() {
@@ -321,7 +358,7 @@ pub(super) enum LeafValue<'a> {
     Decimal(i128, u32),
     Uuid(u128),
     Bytes(&'a [u8]),
-    /// Bytes of a column whose values all have the same length.
+    /// Bytes of a column in which all values have the same length.
     Fixed(&'a [u8]),
     List(Vec<Self>),
 }
@@ -398,6 +435,28 @@ impl LeafValue<'_> {
         }
         list.push(b']');
         Ok(Some(list))
+    }
+
+    /// Whether the value may be [given](Given) features, of which `text` is the [form](Self::given): a
+    /// fingerprint is one; each element of a list is a feature. Features in a text are read later.
+    pub(super) fn is_given(&self, given: Given, text: &[u8]) -> bool {
+        let Ok(text) = str::from_utf8(text) else { return false };
+        match self {
+            _ if matches!(given, Given::Fingerprint(_)) => given.reads(text),
+            Self::List(elements) => elements.iter().all(Self::is_feature),
+            Self::Bytes(_) | Self::Fixed(_) => true,
+            alone => alone.is_feature(),
+        }
+    }
+
+    /// Whether it is a whole number of 64 bits, or bytes.
+    fn is_feature(&self) -> bool {
+        match self {
+            Self::Signed(value) => *value >= 0,
+            Self::Decimal(number, scale) => *scale == 0 && u64::try_from(*number).is_ok(),
+            Self::Unsigned(_) | Self::Uuid(_) | Self::Bytes(_) | Self::Fixed(_) => true,
+            Self::Null | Self::Bool(_) | Self::Float(_) | Self::Seconds(_) | Self::List(_) => false,
+        }
     }
 
     /// A feature as JSON; what is neither a whole number nor a text is a value that no feature has.

@@ -8,8 +8,7 @@ use serde::Serialize;
 
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES, RecordPlace};
 use super::super::rows::{Damage, FileRow, NextRow, RowReader, RowText, found};
-use super::column::{LeafColumn, LeafValue};
-use dupflow_core::text::Given;
+use super::column::{GivenColumn, LeafColumn, LeafValue};
 
 /// The JSON form of a bad row, or of rows that cannot be read. Once the error is corrected, it is a valid
 /// line of a feed.
@@ -48,7 +47,7 @@ pub(crate) struct GroupRows {
     pub(super) id: Option<LeafColumn>,
     pub(super) text: LeafColumn,
     /// What the text is, unless it is a text.
-    pub(super) given: Option<Given>,
+    pub(super) given: Option<GivenColumn>,
     pub(super) ts: Option<LeafColumn>,
     pub(super) op: Option<LeafColumn>,
     pub(super) fields: Vec<Option<LeafColumn>>,
@@ -103,7 +102,7 @@ impl GroupRows {
             id: text(value_of(self.id.as_ref()).id()),
             op: text(value_of(self.op.as_ref()).bytes()),
             ts: value_of(self.ts.as_ref()).json(),
-            text: text(self.text()),
+            text: text(self.text(&self.text.value())),
             ..KeptRow::new(Some(self.row), reason, cause.as_deref())
         };
         Damage { reason, head: head.line(), cause, place: RecordPlace::Record(self.row), ends: false }
@@ -128,10 +127,9 @@ impl GroupRows {
         row.flaw().map_or(Ok(()), Err)
     }
 
-    /// The text of the present row; `None` for null.
-    fn text(&self) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
-        let value = self.text.value();
-        self.given.map_or_else(|| value.bytes(), |given| value.given(given))
+    /// The text of a value of the column of texts; `None` for null.
+    fn text(&self, value: &LeafValue<'_>) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
+        self.given.as_ref().map_or_else(|| value.bytes(), |column| value.given(column.given))
     }
 
     fn values(&self, row: &mut FileRow) -> Result<(), (BadRecord, String)> {
@@ -142,7 +140,16 @@ impl GroupRows {
         let bytes = |value: LeafValue<'_>| within(value.bytes()?);
         let op = bytes(value_of(self.op.as_ref()))?.unwrap_or_default();
         row.text = match op.as_slice() {
-            b"" | b"upsert" => within(self.text()?)?.map_or(RowText::Missing, RowText::Is),
+            b"" | b"upsert" => {
+                let value = self.text.value();
+                match (within(self.text(&value)?)?, &self.given) {
+                    (None, _) => RowText::Missing,
+                    (Some(text), Some(column)) if !value.is_given(column.given, &text) => {
+                        return Err((BadRecord::BadFeatures, column.expected.to_string()));
+                    }
+                    (Some(text), _) => RowText::Is(text),
+                }
+            }
             b"delete" => RowText::Deleted,
             other => {
                 return Err((BadRecord::UnknownOp, format!("found {}", found(other))));

@@ -34,21 +34,20 @@ pub(crate) use self::copy::{ParquetCopy, ParquetTarget};
 
 use self::bytes::Chunks;
 use self::codec::PageCodec;
-use self::column::LeafColumn;
+use self::column::{GivenColumn, LeafColumn};
 use self::group::{GroupRows, KeptRow, caught};
 use self::pages::HeldBytes;
 use super::bad_record::{BadRecord, RecordPlace};
 use super::parallel::{ReadableParts, RowResult, each_record};
 use super::rows::{Damage, WantedColumns};
 use super::storage::RandomAccess;
-use dupflow_core::text::Given;
 
-/// A file whose footer has been read.
+/// A file and what its footer says.
 pub(crate) struct ParquetFile {
     file: Arc<Chunks>,
     about: ParquetMetaData,
     leaves: Leaves,
-    given: Option<Given>,
+    given: Option<GivenColumn>,
 }
 
 /// The indices of the wanted columns.
@@ -97,7 +96,8 @@ impl ParquetFile {
         let fields = columns.fields.iter().map(|field| find(field)).collect();
         let id = columns.id.as_deref().and_then(find);
         let leaves = Leaves { id, text, ts: find(&columns.ts), op: find(&columns.op), fields };
-        Ok(Self { file, about, leaves, given: columns.given })
+        let given = columns.given.map(|given| GivenColumn::new(given, &schema.column(text)));
+        Ok(Self { file, about, leaves, given })
     }
 
     /// The column of the texts; of given features each element counts.
@@ -141,7 +141,7 @@ impl ParquetFile {
             Ok(GroupRows {
                 id: all(id)?,
                 text: self.texts(column(*text)?, *text),
-                given: self.given,
+                given: self.given.clone(),
                 ts: all(ts)?,
                 op: all(op)?,
                 fields: fields.iter().map(all).collect::<Result<_>>()?,
@@ -158,7 +158,7 @@ impl ParquetFile {
     }
 }
 
-/// Number of rows before a row group, according to the footer, whose numbers may be wrong.
+/// Number of rows before a row group, by the numbers in the footer, which may be wrong.
 fn before(groups: &[u64], place: usize) -> u64 {
     groups.iter().take(place).fold(0, |sum, rows| sum.saturating_add(*rows))
 }

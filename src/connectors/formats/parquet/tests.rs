@@ -13,6 +13,7 @@ use parquet::schema::parser::parse_message_type;
 use super::super::rows::{FileRow, RowText};
 use super::super::samples::{Harm, ReadResult, harmed, texts};
 use super::*;
+use dupflow_core::text::Given;
 
 /// A file in memory.
 struct MemoryFile(Vec<u8>);
@@ -71,7 +72,7 @@ fn read(bytes: &[u8], columns: &WantedColumns) -> ReadResult {
 
 pub(super) type RowGroupWriter<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 
-/// A file with this schema, whose groups are written by `write`.
+/// A file with this schema; `write` writes its groups.
 fn file(
     schema: &str,
     codec: Compression,
@@ -259,9 +260,11 @@ fn lists_are_given_features() {
             put::<Int64Type>(group, &[[7, -1, 5].as_slice(), &[9; 600]].concat(), Some(&defs), Some(&reps));
         });
     let of_numbers = read(&numbers, &wanted(given));
-    let expected = ["[7,18446744073709551615]", "[null,5]", "[]"].into_iter().chain(["[9]"; 600]);
+    let expected = ["[7,18446744073709551615]", "[]"].into_iter().chain(["[9]"; 600]);
     assert_eq!(texts(&of_numbers), expected.collect::<Vec<_>>());
-    assert_eq!(of_numbers.damages.len(), 1, "null is no text");
+    let reasons =
+        |found: &ReadResult| -> Vec<_> { found.damages.iter().map(|damage| damage.reason).collect() };
+    assert_eq!(reasons(&of_numbers), [BadRecord::BadFeatures, BadRecord::MissingText], "null is no text");
     let strings = file(&list("required binary element (UTF8)"), Compression::SNAPPY, 1, |_, group| {
         let values =
             [&b"a\"\n"[..], "\u{e44}".as_bytes(), b"\xff"].map(|value| ByteArray::from(value.to_vec()));
@@ -269,8 +272,7 @@ fn lists_are_given_features() {
     });
     let found = read(&strings, &wanted(given));
     assert_eq!(texts(&found), ["[\"a\\\"\\n\",\"\u{e44}\"]", "[]"]);
-    let reasons: Vec<_> = found.damages.iter().map(|damage| damage.reason).collect();
-    assert_eq!(reasons, [BadRecord::MissingText, BadRecord::BadFeatures]);
+    assert_eq!(reasons(&found), [BadRecord::MissingText, BadRecord::BadFeatures]);
     let fixed =
         file("message m { required fixed_len_byte_array(8) f; }", Compression::SNAPPY, 1, |_, group| {
             let values = [*b"\xc3\xd1\0\0\0\0\0\x0f", *b"if x + y"].map(|value| value.to_vec().into());
@@ -286,8 +288,7 @@ fn lists_are_given_features() {
     let floats = file(&list("optional double element"), Compression::SNAPPY, 1, |_, group| {
         put::<DoubleType>(group, &[1.0, f64::NAN], Some(&[3, 3]), Some(&[0, 0]));
     });
-    let bad = texts(&read(&floats, &wanted(given)));
-    assert!(bad == ["[1.0]", "[null]"] && bad.iter().all(|text| !given.reads(text)), "{bad:?}");
+    assert_eq!(reasons(&read(&floats, &wanted(given))), [BadRecord::BadFeatures; 2]);
     let nested = "message m { repeated group f { repeated int64 x; } }";
     let nested = file(nested, Compression::SNAPPY, 1, |_, group| {
         put::<Int64Type>(group, &[1], Some(&[2]), Some(&[0]));
@@ -295,6 +296,44 @@ fn lists_are_given_features() {
     let deep = WantedColumns { text: "f.x".to_owned(), ..wanted(given) };
     let damage = open(&nested, &deep).err().unwrap();
     assert!(damage.reason == BadRecord::BadFeatures && damage.cause.unwrap().contains("lists of lists"));
+}
+
+/// A column of a type that is no fingerprint is named with its type, and with those that are; its values are
+/// kept as they were read.
+#[test]
+fn types_that_are_no_features_are_named() {
+    let wanted = |given| WantedColumns { given: Some(given), ..columns("f", "id", &[]) };
+    let fixed =
+        file("message m { required fixed_len_byte_array(16) f; }", Compression::SNAPPY, 1, |_, group| {
+            let values = [*b"c3d1e0f07f3f1f0f", [0xff; 16]].map(|value| value.to_vec().into());
+            put::<FixedLenByteArrayType>(group, &values, None, None);
+        });
+    let signed = file("message m { required int64 f; }", Compression::SNAPPY, 1, |_, group| {
+        put::<Int64Type>(group, &[5, -5], None, None);
+    });
+    let bits = Given::Fingerprint(64);
+    let of_bits = "of 64 bits (sketch.size) FIXED_LEN_BYTE_ARRAY(8), unsigned INT64, or text of 16 \
+                   hexadecimal digits";
+    let of_two = "of 128 bits (sketch.size) FIXED_LEN_BYTE_ARRAY(16), a list of 2 unsigned INT64, or text of \
+                  32 hexadecimal digits";
+    let of_features = "a list of strings or of unsigned whole numbers, or text";
+    for (file, given, rows, kind, expected) in [
+        (&fixed, bits, 1, "FIXED_LEN_BYTE_ARRAY(16)", of_bits),
+        (&signed, bits, 1, "INT64", of_bits),
+        (&signed, Given::Fingerprint(128), 0, "INT64", of_two),
+        (&signed, Given::Features { weighted: false }, 1, "INT64", of_features),
+    ] {
+        let found = read(file, &wanted(given));
+        assert_eq!(found.rows.len(), rows, "{given:?}");
+        let cause = format!("the column \"f\" is {kind}; cast it to what is expected: {expected}");
+        let last = found.damages.last().unwrap();
+        assert_eq!(
+            (last.reason, last.cause.as_deref()),
+            (BadRecord::BadFeatures, Some(&*cause)),
+            "{given:?}"
+        );
+        assert!(file == &fixed || String::from_utf8_lossy(&last.head).contains("\"text\":\"[-5]\""));
+    }
 }
 
 #[test]

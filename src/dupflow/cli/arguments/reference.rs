@@ -1,16 +1,19 @@
 //! A corpus that is there already, which the inputs are compared with.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use super::inputs::field_name;
 use super::problems::{self, Problems};
 use super::share;
 use crate::config::{Deployment, EmitKind, Plan, ReferenceConfig, SinkConfig};
+use crate::plural::count;
 use dupflow_connectors::formats::{IdRule, InputLayout};
-use dupflow_connectors::inputs::{Input, file_number, files_of, for_each_event};
+use dupflow_connectors::inputs::{Input, file_number, files_of, for_each_event_until};
 use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::cluster::ClusterKind;
+use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::retention::Retention;
 
 /// The inputs of the reference.
@@ -83,18 +86,29 @@ impl ReferenceArgs {
         problems.take(Input::resolve(&self.against, layout)).unwrap_or_default()
     }
 
-    /// Reads the items of the reference once before the run: what is wrong with them is known before the
-    /// first page is read. Returns the number of bad records.
+    /// Reads the items of the reference once before the run, with the fields of documents by the rules
+    /// `fields`: what is wrong with them is known before the first page is read. Returns the number of bad
+    /// records.
     ///
     /// # Errors
-    /// If an input cannot be read; if a file has no item; if more records are bad than are allowed.
-    pub(in crate::cli) fn check_items(&self, plan: &Plan, reference: &[Input]) -> anyhow::Result<u64> {
+    /// If an input cannot be read; if a file has no item, or none has the field of `--benchmark`; if more
+    /// records are bad than are allowed.
+    pub(in crate::cli) fn check_items(
+        &self,
+        plan: &Plan,
+        fields: &FieldRules,
+        reference: &[Input],
+    ) -> anyhow::Result<u64> {
         let (mut items, mut wrong, mut first, mut unmet) = (0, 0, None, Vec::new());
+        let (field, mut nameless) = (fields.only(|name| Some(name) == self.benchmark.as_deref()), 0_u64);
         for file in files_of(reference) {
             let (name, bad) = (file.name(), BadRecords::new(OnError::Count, None));
             let mut of_file = 0_u64;
-            for_each_event(vec![file], &plan.scheme.text.columns(), &bad, |_, event| {
-                of_file += u64::from(event.text.is_some());
+            for_each_event_until(vec![file], &plan.scheme.text.columns(), &field, &bad, |_, event| {
+                let is_item = event.text.is_some();
+                of_file += u64::from(is_item);
+                nameless += u64::from(is_item && event.fields.row.get(0).is_empty());
+                ControlFlow::Continue(())
             })?;
             let bad_of_file: u64 = bad.counts().values().sum();
             if of_file == 0 {
@@ -105,6 +119,17 @@ impl ReferenceArgs {
             }
             items += of_file;
             wrong += bad_of_file;
+        }
+        match &self.benchmark {
+            Some(name) if items > 0 && nameless == items => {
+                let of = count(items, "item");
+                unmet.push(format!("--benchmark: none of {of} of --against has the field {name:?}"));
+            }
+            Some(name) if nameless > 0 => tracing::warn!(
+                "--benchmark: {nameless} of {items} items of --against have no field {name:?}: the name of \
+                 their benchmark is empty"
+            ),
+            _ => {}
         }
         let share = wrong as f64 / (items + wrong).max(1) as f64;
         if share > self.against_max_bad.unwrap_or(0.0) {

@@ -24,7 +24,7 @@ use dupflow_core::time::{Epoch, EpochTimes};
 use dupflow_engine::dataflow::Stages;
 use dupflow_monitor::{
     AddressRange, Compare, ComparedTexts, Endpoint, Feeder, HotBlockInfo, InputBytes, KeptHistory, Monitor,
-    MonitorLimits, MonitoredRun, Pipeline, ReadText, TextReader, TextUnavailable, View,
+    MonitorLimits, MonitoredRun, Pipeline, ReadText, TextReader, TextUnavailable, View, ViewContents,
 };
 
 impl Follower for Feeder {
@@ -68,15 +68,19 @@ pub(in crate::cli) fn start(
         let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
         let (run, history) = (job.continuity.run.clone(), history(plan, deployment, job)?);
         // Ids of both sides would be names of clusters.
-        let keeps_pairs = place.pairs && !deployment.has_reference();
-        let view = View::start(run, keeps_pairs, clusters, history).context("the monitor")?;
+        let contents = match (deployment.has_reference(), place.pairs) {
+            (true, _) => ViewContents::DeltasWithReference,
+            (false, true) => ViewContents::Pairs,
+            (false, false) => ViewContents::Deltas,
+        };
+        let view = View::start(run, contents, clusters, history).context("the monitor")?;
         job.follow(view.feeder());
         subject.view = Some(view);
         subject.views = job.continuity.sides.keep_tables();
     }
     let watches = job.continuity.watch.as_ref();
     subject.watch = watches.map(|watch| -> Arc<dyn WatchBook> { Arc::clone(&watch.run.list) as _ });
-    subject.pipeline = pipeline(plan, job);
+    subject.pipeline = pipeline(plan, deployment, job);
     subject.queries = Some(Arc::clone(&job.stages.observers.queries));
     subject.compare = Some(compare(plan));
     subject.texts = job.source.texts(&plan.scheme.text.columns()).map(|texts| -> Arc<dyn TextReader> {
@@ -198,7 +202,7 @@ fn limits(place: &MonitorConfig) -> MonitorLimits {
 }
 
 /// The description of the pipeline for the monitor.
-fn pipeline(plan: &Plan, job: &RunJob) -> Pipeline {
+fn pipeline(plan: &Plan, deployment: &Deployment, job: &RunJob) -> Pipeline {
     let size = plan.scheme.sketch.size;
     let blocks = job.stages.blocking.tables();
     let words = PlanText::new(plan, STEPS);
@@ -231,6 +235,7 @@ fn pipeline(plan: &Plan, job: &RunJob) -> Pipeline {
         components: size,
         threshold: plan.threshold,
         shares: plan.scheme.measure() == Measure::Containment,
+        has_reference: deployment.has_reference(),
         standard_error,
     }
 }

@@ -6,6 +6,7 @@
 mod broker;
 #[expect(clippy::module_inception, reason = "the type of the room, apart from the list of its modules")]
 mod deployment;
+mod keys;
 mod logging;
 mod monitor;
 mod processes;
@@ -20,9 +21,9 @@ mod values;
 mod views;
 mod watch;
 
-#[cfg(test)]
-pub(in crate::config) use deployment::KEYS;
 pub use deployment::{Deployment, MOST_WORKERS};
+#[cfg(test)]
+pub(in crate::config) use keys::KEYS;
 pub use logging::{LogFormat, LogLevel};
 pub use monitor::{MonitorConfig, without_monitor};
 pub use processes::ProcessConfig;

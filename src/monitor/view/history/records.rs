@@ -20,6 +20,7 @@ use serde::de::DeserializeOwned;
 
 use super::{EndedPair, HistoryMeta};
 use crate::view::pairs::{PairDetails, Since};
+use crate::view::render::FrameRules;
 use crate::view::ring::DeltaPiece;
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::cluster::history::{ClusterRecord, EndedCluster, History};
@@ -289,6 +290,8 @@ impl RecordBytes<'_> {
             let pair = DocPair { pair, similarity, evidence: Evidence::default() };
             deltas.push(Delta { pair, diff: if diff == 1 { 1 } else { -1 }, cause });
         }
-        Some(DeltaPiece::rendered(run, (epoch, index), EpochTimes { event, committed }, deltas, left))
+        // Beside a reference there is no history.
+        let rules = FrameRules { run, has_reference: false };
+        Some(DeltaPiece::rendered(rules, (epoch, index), EpochTimes { event, committed }, deltas, left))
     }
 }

@@ -189,7 +189,8 @@ impl View {
         if through < past {
             let (committed, _) = now();
             let times = EpochTimes { event: None, committed };
-            let gap: Vec<_> = DeltaPiece::of_epoch(&self.run, past, times, net, self.piece).collect();
+            let gap: Vec<_> =
+                DeltaPiece::of_epoch(self.frame_rules(), past, times, net, self.piece).collect();
             gap.iter().for_each(|piece| changes.piece(piece));
             pieces.extend(gap);
         }

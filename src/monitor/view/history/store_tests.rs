@@ -1,11 +1,11 @@
-//! A view whose store waits, or cannot be read.
+//! A view with a store that waits, or cannot be read.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use super::tests::{delta, pair};
 use super::{EachRecord, HistoryStore, KeptHistory};
-use crate::view::View;
+use crate::view::{View, ViewContents};
 use dupflow_core::cluster::{ClusterKind, Clusters};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::time::{Epoch, EpochTimes};
@@ -30,8 +30,13 @@ impl HistoryStore for DamagedHistory {
 #[test]
 fn a_history_that_cannot_be_read_is_left_alone_and_said() {
     let kept = KeptHistory { store: Box::new(DamagedHistory), age: Duration::from_secs(60) };
-    let view =
-        View::start("r".to_owned(), true, Clusters::new(ClusterKind::Components, 3), Some(kept)).unwrap();
+    let view = View::start(
+        "r".to_owned(),
+        ViewContents::Pairs,
+        Clusters::new(ClusterKind::Components, 3),
+        Some(kept),
+    )
+    .unwrap();
     let feeder = view.feeder();
     feeder.begin_at(7);
     feeder.restored(&[delta((2, 4), 2, 1)]);
@@ -71,7 +76,7 @@ fn pages_are_read_while_the_store_waits() {
     let store = Box::new(WaitingHistory(is_kept, is_allowed));
     let kept_history = KeptHistory { store, age: Duration::from_secs(60) };
     let clusters = Clusters::new(ClusterKind::Components, 3);
-    let view = View::start("r".to_owned(), true, clusters, Some(kept_history)).unwrap();
+    let view = View::start("r".to_owned(), ViewContents::Pairs, clusters, Some(kept_history)).unwrap();
     let feeder = view.feeder();
     feeder.live(0);
     kept.recv().unwrap();

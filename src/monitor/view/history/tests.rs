@@ -12,8 +12,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{EachRecord, HistoryChanges, HistoryStore, KeptHistory};
-use crate::view::View;
 use crate::view::pairs::PairQuery;
+use crate::view::{View, ViewContents};
 use dupflow_core::cluster::history::History;
 use dupflow_core::cluster::{ClusterKind, Clusters};
 use dupflow_core::doc::DocId;
@@ -240,7 +240,7 @@ impl HistoryStory {
 fn start(run: u32, publishes: &Publishes) -> (Arc<View>, crate::Feeder) {
     let kept = KeptHistory { store: Box::new(publishes.clone()), age: Duration::from_secs(3600) };
     let clusters = Clusters::new(ClusterKind::Components, 3);
-    let view = View::start(format!("run{run}"), true, clusters, Some(kept)).unwrap();
+    let view = View::start(format!("run{run}"), ViewContents::Pairs, clusters, Some(kept)).unwrap();
     let feeder = view.feeder();
     (view, feeder)
 }
@@ -340,8 +340,13 @@ fn a_commit_without_deltas_voids_no_id() {
 fn ends_and_deltas_are_dropped_by_age() {
     let publishes = Publishes::default();
     let kept = KeptHistory { store: Box::new(publishes.clone()), age: Duration::from_secs(1000) };
-    let view =
-        View::start("r".to_owned(), true, Clusters::new(ClusterKind::Components, 3), Some(kept)).unwrap();
+    let view = View::start(
+        "r".to_owned(),
+        ViewContents::Pairs,
+        Clusters::new(ClusterKind::Components, 3),
+        Some(kept),
+    )
+    .unwrap();
     let feeder = view.feeder();
     feeder.live(0);
     let old = EpochTimes { event: None, committed: unix_seconds() - 5000.0 };

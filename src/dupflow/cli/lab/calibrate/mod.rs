@@ -34,7 +34,7 @@ pub struct Args {
     #[command(flatten)]
     pub input: InputArgs,
 
-    /// The pipeline whose threshold is asked for.
+    /// The pipeline for which a threshold is chosen.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
@@ -218,6 +218,17 @@ impl Args {
         let goal = self.goal();
         let Some(chosen) = calibration.chosen(goal) else {
             crate::cli::print(&out)?;
+            // Without a duplicate there is no recall.
+            if let Some(all) = calibration.thresholds.first().filter(|all| all.recall.is_none()) {
+                bail!(
+                    "no threshold: none of {} is a duplicate; of {} from {} on at most the share {:.3} is \
+                     (95 %). --pairs asks for more; for duplicates that are less similar lower --from",
+                    count(judged as u64, "judged pair"),
+                    count(all.pairs as u64, "pair"),
+                    self.from,
+                    all.precision.high,
+                );
+            }
             bail!("no threshold from {} on has {}", self.from, self.asked());
         };
         let printed = |of: Interval| format!("{:.3} ({:.3} to {:.3})", of.estimate, of.low, of.high);

@@ -1,178 +1,36 @@
 //! `dupflow replay`: a recorded feed in, the changes of its near-duplicate pairs out.
 
-use std::collections::BTreeMap;
+mod args;
+mod progress_line;
+
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
-use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::sync::mpsc::channel;
 
 use anyhow::Context;
-use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
 
-use super::PipelineArgs;
-use super::arguments;
-use super::arguments::documents::DocumentArgs;
-use super::arguments::inputs::{InputArgs, STDIN_TWICE, look_at_standard_input};
-use super::arguments::memory::MemoryArgs;
+pub use self::args::Args;
+use self::progress_line::ProgressLine;
+use super::arguments::inputs::{STDIN_TWICE, look_at_standard_input};
 use super::arguments::problems::{self, Problems};
-use super::arguments::processes::{self, ProcessArgs};
-use super::arguments::reference::{ReferenceArgs, check_sides};
-use super::arguments::resume::{self, ResumableReplay, ResumeArgs};
+use super::arguments::processes;
+use super::arguments::reference::check_sides;
+use super::arguments::resume::{self, ResumableReplay};
 use super::arguments::verbosity::Verbosity;
 use super::arguments::views;
 use super::arguments::written;
 use super::audit;
 use super::units;
 use crate::config::{
-    AuditConfig, DECISIONS_ARE_JSON, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel,
-    MonitorConfig, OutputFormat, Plan, ProcessConfig, ProvenancePlace, SinkConfig, SourceConfig, ViewConfig,
-    WatchConfig, without_monitor,
+    DECISIONS_ARE_JSON, EmitKind, OutputFormat, Plan, ProvenancePlace, ViewConfig, without_monitor,
 };
 use crate::pipeline::{self, CountsRecord, Mode, Provenance, RunError, RunJob, Summary, missing_fields};
 use dupflow_connectors::inputs::{Input, Staying};
-use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
-use dupflow_connectors::kafka::broker::Connection;
-use dupflow_connectors::sinks::DecisionMode;
-use dupflow_core::doc::fields::FieldRules;
-use dupflow_core::run::metrics::Counter;
-use dupflow_core::time::{SystemClock, UnixTime};
+use dupflow_connectors::intake::Speed;
+use dupflow_core::time::SystemClock;
 use dupflow_engine::processes::Processes;
-
-/// Arguments of `replay`.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    /// The pipeline.
-    #[command(flatten)]
-    pub pipeline: PipelineArgs,
-
-    /// The file to write the result to; "-" is standard output.
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    pub output: PathBuf,
-
-    /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end
-    /// of the input; "cluster-deltas" and "clusters" are the same for clusters; "keep", one document of
-    /// each cluster and all that are in none, and "remove", all others; "decisions", what every epoch
-    /// finds of each document that it upserts; "documents", the records of the documents that are kept, as
-    /// they were read, in a file or, as in "clean/", in a folder with a file for each input, and
-    /// "removed-documents", those of all others; "items", with -p decontaminate, what is found of each item
-    /// of --against; "rejected:N", at most N of the candidates that the filter rejects, chosen by a hash of
-    /// their sketches, with why.
-    #[arg(long, value_parser = arguments::EmitParser, default_value_t, value_name = "WHAT")]
-    pub emit: EmitKind,
-
-    /// With --emit decisions: "first", a record for each upsert, or "current", also whenever a document's
-    /// record changes later [default: first].
-    #[arg(long, value_name = "WHEN")]
-    pub decisions: Option<DecisionMode>,
-
-    /// The format of the result [default: by the extension of the output (.csv, .parquet), else JSON Lines].
-    /// A Parquet file is complete only at the end of the run.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub output_format: Option<OutputFormat>,
-
-    /// Options for records of documents.
-    #[command(flatten)]
-    pub documents: DocumentArgs,
-
-    /// Where the input is cut into epochs: "events:N" after every N events, "every:T" that long after its
-    /// first event (as in 100ms), "events:N,every:T" at the first of both, "ts" whenever the time stamp
-    /// changes, or "all". Only the last event of a document in an epoch counts.
-    #[arg(long, value_name = "RULE", default_value_t)]
-    pub epoch: EpochRule,
-
-    /// Worker threads [default: as many as the machine has cores].
-    #[arg(long, value_name = "N", value_parser = arguments::workers)]
-    pub workers: Option<NonZeroUsize>,
-
-    /// How much memory the replay may take.
-    #[command(flatten)]
-    pub memory: MemoryArgs,
-
-    /// Write the counts of the run and its provenance to this file, as one JSON object.
-    #[arg(long, value_name = "FILE")]
-    pub stats: Option<PathBuf>,
-
-    /// Write into the output by what it was made and of what: program, pipeline, inputs with digests, counts.
-    /// JSON Lines have it in their first and last line, a Parquet file in its metadata, CSV in a file beside
-    /// it (.provenance.json). "dupflow verify" repeats the run by it.
-    #[arg(long)]
-    pub provenance: bool,
-
-    /// Add to each change when it was: the greatest time of the events of its epoch, and the time of day of
-    /// its commit.
-    #[arg(long)]
-    pub times: bool,
-
-    /// Leave out events after this time, inclusive up to it: unix seconds, or a date such as
-    /// 2026-11-02T12:00:00Z. Events without a time are applied, and counted.
-    #[arg(long, value_name = "TIME", value_parser = audit::until)]
-    pub until: Option<UnixTime>,
-
-    /// Add to each pair why it was accepted: blocks shared, components read, the look that decided, the
-    /// standard error.
-    #[arg(long)]
-    pub evidence: bool,
-
-    /// Add to each delta its cause: an insert, an update, a delete, an expiry, …
-    #[arg(long)]
-    pub causes: bool,
-
-    /// How fast the feed is played by its time stamps: "max", "real" or "Nx", as in 10x.
-    #[arg(long, default_value_t)]
-    pub speed: Speed,
-
-    /// Keep bad records in this file, as a whole; otherwise they are only counted.
-    #[arg(long, value_name = "FILE")]
-    pub dead_letter: Option<PathBuf>,
-
-    /// The greatest share of bad records, from 0 to 1, inclusive. With more the run fails, and a result that
-    /// is written at the end is not published [default: any; for "keep" and "remove" 0].
-    #[arg(long, value_name = "SHARE", value_parser = arguments::share)]
-    pub max_bad: Option<f64>,
-
-    /// Watch for documents that resemble those of this file, or folder; may be given several times.
-    #[arg(long, value_name = "FILE", requires = "notices")]
-    pub watch: Vec<PathBuf>,
-
-    /// The file of what comes of the watches: for each match that begins or ends one line.
-    #[arg(long, value_name = "FILE", requires = "watch")]
-    pub notices: Option<PathBuf>,
-
-    /// Show the run in a browser, at this loopback address, as in 127.0.0.1:9600 (port 0: any free port). The
-    /// page stays until Ctrl-C, and a result that is written at the end is written then.
-    #[arg(long, value_name = "ADDRESS")]
-    pub monitor: Option<SocketAddr>,
-
-    /// Print how the first records of each input are read, and compare nothing [default of N: 3].
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
-    pub dry_run: Option<NonZeroU64>,
-
-    /// Keep the views that this TOML file names in `[[view]]` tables: their changes or their final rows
-    /// (.csv) are written to the files named there, and shown with --monitor.
-    #[arg(long, value_name = "FILE")]
-    pub views: Option<PathBuf>,
-
-    /// Options for several processes.
-    #[command(flatten)]
-    pub processes: ProcessArgs,
-
-    /// Where the replay notes how far it is.
-    #[command(flatten)]
-    pub resume: ResumeArgs,
-
-    /// The corpus that the inputs are compared with.
-    #[command(flatten)]
-    pub reference: ReferenceArgs,
-
-    /// The inputs.
-    #[command(flatten)]
-    pub inputs: InputArgs,
-}
 
 /// Replays the inputs, prints a summary on standard error, and writes the counts if requested.
 ///
@@ -359,7 +217,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
 
     let bad_items = if plan.finds_items() && !is_published {
-        args.reference.check_items(&plan, &inputs[..deployment.against])?
+        args.reference.check_items(&plan, &deployment.fields, &inputs[..deployment.against])?
     } else {
         0
     };
@@ -440,113 +298,4 @@ pub(super) fn run_until_signalled(job: RunJob, hangs_up: bool) -> anyhow::Result
         }
     })?;
     Ok(running.join())
-}
-
-impl Args {
-    /// The options as a deployment.
-    pub(super) fn deployment(&self, fields: FieldRules, format: LogFormat) -> Deployment {
-        Deployment {
-            workers: self.workers,
-            spill: self.memory.config(),
-            shutdown: Duration::ZERO,
-            source: SourceConfig::Files {
-                inputs: self.inputs.inputs.clone(),
-                files_from: self.inputs.files_from.clone(),
-                layout: self.inputs.layout.layout(),
-                epoch: self.epoch,
-                speed: self.speed,
-                follow: false,
-            },
-            fields,
-            commit: EpochLimits::default(),
-            dead_letter: self.dead_letter.clone().map(DeadLetterConfig::File),
-            max_bad: self.max_bad,
-            sink: SinkConfig::Lines {
-                path: Some(self.output.clone()).filter(|path| path != Path::new("-")),
-                mark: None,
-            },
-            emit: self.emit,
-            decisions: self.decisions.unwrap_or_default(),
-            documents: self.documents.config(),
-            reference: None,
-            against: 0,
-            benchmark: self.reference.benchmark.clone(),
-            output_format: self.output_format.unwrap_or_else(|| match self.emit.copied() {
-                Some(_) => OutputFormat::default(),
-                None => OutputFormat::of_name(Some(&self.output)),
-            }),
-            evidence: self.evidence,
-            causes: self.causes,
-            audit: AuditConfig {
-                provenance: match (self.provenance, &self.stats) {
-                    (true, _) => ProvenancePlace::Output,
-                    (false, Some(_)) => ProvenancePlace::Stats,
-                    (false, None) => ProvenancePlace::Nowhere,
-                },
-                times: self.times,
-                until: self.until,
-            },
-            kafka: Connection::default(),
-            state: None,
-            views: Vec::new(),
-            monitor: self.monitor.map(MonitorConfig::at),
-            watch: self.notices.clone().map(|path| WatchConfig::of_files(self.watch.clone(), path)),
-            processes: ProcessConfig::default(),
-            level: LogLevel::default(),
-            format,
-            shown: BTreeMap::new(),
-        }
-    }
-}
-
-/// A progress line on the terminal; nothing if standard error is no terminal.
-struct ProgressLine {
-    end: Sender<()>,
-    thread: JoinHandle<()>,
-}
-
-impl ProgressLine {
-    fn start(job: &RunJob, visible: bool) -> Self {
-        let metrics = Arc::clone(&job.stages.observers.metrics);
-        let input = job.source.progress();
-        let (end, ended) = channel();
-        let thread = std::thread::spawn(move || {
-            if !visible {
-                return;
-            }
-            // indicatif hides the bar if standard error is no terminal.
-            let total = input.as_ref().and_then(|input| input.total());
-            let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-            if total.is_some() {
-                let style = "{wide_bar} {bytes}/{total_bytes}, {eta} left\n{msg}";
-                bar.set_style(
-                    ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
-                );
-            }
-            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(Duration::from_millis(100)) {
-                let counts = metrics.counts();
-                let events = counts.get(Counter::Events);
-                let documents = counts.documents();
-                let pairs = counts.balance(Counter::Added, Counter::Removed);
-                let rate = events as f64 / bar.elapsed().as_secs_f64();
-                bar.set_position(input.as_ref().map_or(0, |input| input.read()));
-                bar.set_message(format!(
-                    "{} events, {} a second, {} documents, {} pairs",
-                    HumanCount(events),
-                    HumanFloatCount(rate.round()),
-                    HumanCount(documents),
-                    HumanCount(pairs)
-                ));
-                bar.tick();
-            }
-            bar.finish_and_clear();
-        });
-        Self { end, thread }
-    }
-
-    fn end(self) {
-        drop(self.end);
-        // A panic of the progress line is ignored.
-        drop(self.thread.join());
-    }
 }

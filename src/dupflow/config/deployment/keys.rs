@@ -1,0 +1,128 @@
+//! The keys of a deployment file.
+
+use super::source::reference;
+use super::{monitor, tables, views, watch};
+use crate::config::settings::DeploymentKey;
+use dupflow_connectors::intake::EpochRule;
+use dupflow_connectors::kafka::Start;
+
+/// Every key of a deployment file, by module.
+pub(in crate::config) const KEYS: &[&[DeploymentKey]] = &[
+    OWN_KEYS,
+    &tables::SOURCE_KEYS,
+    &tables::SINK_KEYS,
+    &monitor::KEYS,
+    &views::KEYS,
+    &watch::KEYS,
+    &reference::KEYS,
+];
+
+/// The keys of all other modules of this folder.
+const OWN_KEYS: &[DeploymentKey] = &[
+    DeploymentKey { name: "workers", expected: "a whole number from 1 to 1024, or \"cores\"" },
+    DeploymentKey {
+        name: "memory",
+        expected: "a size from \"64MiB\" on, as in \"8GiB\" or \"500MB\", or a share of the machine's \
+            memory, as in \"60%\"; \"\" for no limit",
+    },
+    DeploymentKey { name: "spill.path", expected: "a path, or \"\" for a folder beside the state" },
+    DeploymentKey { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },
+    DeploymentKey { name: "source.kind", expected: "\"files\", \"kafka\", \"sqlite\" or \"postgres\"" },
+    DeploymentKey {
+        name: "source.inputs",
+        expected: "a list of paths, at least one; \"-\" is standard input",
+    },
+    DeploymentKey { name: "source.files_from", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "source.epoch", expected: EpochRule::EXPECTED },
+    DeploymentKey { name: "source.speed", expected: "\"max\", \"real\" or \"Nx\" with N greater than 0" },
+    DeploymentKey { name: "source.topic", expected: "the name of a topic" },
+    DeploymentKey { name: "source.start", expected: Start::EXPECTED },
+    DeploymentKey {
+        name: "source.format",
+        expected: "\"auto\", \"text\", \"json\" or \"debezium\"; of \
+            files \"auto\", \"jsonl\", \"csv\", \"tsv\", \"warc\", \"parquet\", \"text\" or \"html\"",
+    },
+    DeploymentKey {
+        name: "source.text_path",
+        expected: "names with points between them, as in \"page.body\"",
+    },
+    DeploymentKey {
+        name: "source.id_path",
+        expected: "names with points between them, as in \"page.id\", or \"\": the record's key",
+    },
+    DeploymentKey { name: "source.ts_path", expected: "names with points between them, as in \"page.date\"" },
+    DeploymentKey { name: "source.headers", expected: "a list of names" },
+    DeploymentKey {
+        name: "source.fields",
+        expected: "a list of fields, as in [\"lang\", \"site = host(url)\"]",
+    },
+    DeploymentKey { name: "source.refresh_seconds", expected: "a whole number from 1 to 3600" },
+    DeploymentKey { name: "source.ids", expected: "\"once\", \"file\" or \"last\"" },
+    DeploymentKey { name: "source.canonical_url", expected: "true or false" },
+    DeploymentKey { name: "source.max_bad", expected: "a number from 0 to 1, or \"\" for any" },
+    DeploymentKey {
+        name: "csv.delimiter",
+        expected: "one character of ASCII that is no quote, or \"tab\"; \"\": that of the format",
+    },
+    DeploymentKey {
+        name: "csv.escape",
+        expected: "one character of ASCII that is no quote, or \"\" for none",
+    },
+    DeploymentKey { name: "warc.id", expected: "\"record\" or \"uri\"" },
+    DeploymentKey { name: "commit.interval", expected: "a time from \"1ms\" to \"60s\"" },
+    DeploymentKey { name: "commit.records", expected: "a whole number from 1 to 2^53" },
+    DeploymentKey { name: "commit.bytes", expected: "a whole number from 1 to 2^53" },
+    DeploymentKey { name: "dead_letter.path", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "dead_letter.topic", expected: "the name of a topic, or \"\" for none" },
+    DeploymentKey { name: "sink.kind", expected: "\"lines\", \"kafka\", \"sqlite\" or \"postgres\"" },
+    DeploymentKey { name: "sink.path", expected: "a path; \"-\" is standard output" },
+    DeploymentKey { name: "sink.topic", expected: "the name of a topic" },
+    DeploymentKey { name: "sink.progress_topic", expected: "the name of a topic" },
+    DeploymentKey { name: "sink.transactional_id", expected: "a name" },
+    DeploymentKey { name: "sink.transaction_seconds", expected: "a whole number from 1 to 900" },
+    DeploymentKey { name: "sink.envelope", expected: "\"delta\" or \"upsert\"" },
+    DeploymentKey {
+        name: "sink.emit",
+        expected: "\"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\", \"remove\" or \
+            \"decisions\"",
+    },
+    DeploymentKey { name: "sink.decisions", expected: "\"first\" or \"current\"" },
+    DeploymentKey { name: "sink.format", expected: "\"jsonl\", \"csv\" or \"parquet\"" },
+    DeploymentKey { name: "sink.evidence", expected: "true or false" },
+    DeploymentKey { name: "sink.causes", expected: "true or false" },
+    DeploymentKey { name: "sink.times", expected: "true or false" },
+    DeploymentKey {
+        name: "kafka.brokers",
+        expected: "addresses, as in \"host:9092,other:9092\", or a list of them",
+    },
+    DeploymentKey { name: "kafka.connect_seconds", expected: "a whole number from 1 to 3600" },
+    DeploymentKey { name: "kafka.settings.**", expected: "text, a number, true or false" },
+    DeploymentKey { name: "state.path", expected: "a path or an address, or \"\" for none" },
+    DeploymentKey { name: "state.commit_every", expected: "a time from \"1ms\" to \"3600s\"" },
+    DeploymentKey {
+        name: "state.history",
+        expected: "an age as in \"30d\", \"12h\", \"5m\" or \"90s\", up to \"36500d\", or \"\" for none",
+    },
+    DeploymentKey { name: "processes.secret", expected: "text, or \"\" for none" },
+    DeploymentKey { name: "processes.secret_file", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "processes.connect_seconds", expected: "a whole number from 1 to 3600" },
+    DeploymentKey { name: "processes.lost_seconds", expected: "a whole number from 1 to 3600" },
+    DeploymentKey {
+        name: "logging.level",
+        expected: "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"",
+    },
+    DeploymentKey { name: "logging.format", expected: "\"text\" or \"json\"" },
+];
+
+/// Keys, and tables of keys, of secret values: they are never printed or served.
+pub(super) const HIDDEN: [&str; 9] = [
+    "monitor.token",
+    "monitor.read_token",
+    "processes.secret",
+    "kafka.settings",
+    "source.url",
+    "sink.url",
+    "watch.url",
+    "notices.hook.secret",
+    "notices.hook.url",
+];
