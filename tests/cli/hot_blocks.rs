@@ -82,7 +82,7 @@ fn a_block_is_hot_while_it_has_many_different_texts() {
     assert!(stats["candidates"].as_u64() < Some(most), "{stats}");
     let retracted = stats["deltas"].as_u64() > stats["pairs"].as_u64();
     assert!(retracted, "pairs that only blocks had that got hot: {stats}");
-    assert!(run.err.contains(" whose members meet nobody in them:\n"), "{}", run.err);
+    assert!(run.err.contains(" whose members meet none in them:\n"), "{}", run.err);
 
     // Deletes documents until no block is hot.
     let feed = feed + &(0..n - 60).map(|i| delete(&format!("{i:06}"))).collect::<String>();

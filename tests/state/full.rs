@@ -149,7 +149,9 @@ fn full_of_deltas(disk: &Disk, writers: usize) {
     let never = CompactionRule { least_bytes: 1 << 30, most_deltas: 1 << 20 };
     let mut state = StoredState::open(Box::new(disk.clone())).unwrap().with_rule(never);
     let several = Several::new(&vec![disk.clone(); writers], &state.owner()).unwrap();
-    state.share_with(Arc::clone(&several) as _);
+    if writers > 0 {
+        state.share_with(Arc::clone(&several) as _);
+    }
     let mut alive = Documents::new();
     for epoch in 1..=100 {
         let list: Vec<Change> = (0..40).map(|n| ((epoch * 7 + n * 3) % 80, Some(900 + n))).collect();

@@ -185,7 +185,7 @@ fn a_store_that_does_not_hold_the_state_of_the_owner_has_no_writer() {
     let of_copy = StoredState::open(Box::new(copy.clone())).unwrap();
     assert_ne!(of_copy.owner(), earlier.owner());
     let another = shared(&copy).writer(&earlier.owner(), 1).unwrap_err();
-    assert!(matches!(another, StateError::Damaged { .. }), "{another}");
+    assert!(matches!(another, StateError::AnotherState { .. }), "{another}");
 }
 
 /// A store whose next manifests fail, each with this error; one with another error than a full disk is

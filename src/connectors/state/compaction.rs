@@ -33,7 +33,7 @@ pub struct CompactionRule {
     /// Deltas of up to this many bytes, inclusive, do not justify rewriting the bases. Default: 16 MiB.
     pub least_bytes: u64,
     /// Up to this many deltas, inclusive, are left as they are. More make a manifest long and a restart slow.
-    /// Default: 256.
+    /// A commit of several processes has one of each. Default: 256.
     pub most_deltas: usize,
 }
 
@@ -94,11 +94,13 @@ impl CompactionRule {
             return None;
         }
         let mut newer = manifest.delta_bytes();
-        let first = manifest.deltas.iter().find(|delta| {
-            newer -= delta.segment.bytes;
-            delta.segment.bytes <= newer
+        let mut commits = manifest.deltas.chunk_by(|a, b| a.last == b.last);
+        let first = commits.find(|commit| {
+            let bytes = commit.iter().map(|delta| delta.segment.bytes).sum::<u64>();
+            newer -= bytes;
+            bytes <= newer
         })?;
-        Some(CompactionTask::Merge(first.first, manifest.deltas.last()?.last))
+        Some(CompactionTask::Merge(first[0].first, manifest.deltas.last()?.last))
     }
 
     /// About how many bytes of deltas make rewriting all bases due.
@@ -184,8 +186,8 @@ impl CompactionProgress {
     }
 }
 
-/// What other processes do of a task.
-pub(super) trait Elsewhere: Debug + Send + Sync {
+/// The share of a task that other processes do.
+pub(super) trait OtherShare: Debug + Send + Sync {
     /// Waits for their results.
     fn gather(&self, progress: &CompactionProgress) -> Result<(), StateError>;
 
@@ -193,12 +195,13 @@ pub(super) trait Elsewhere: Debug + Send + Sync {
     fn stop(&self);
 }
 
-/// A compaction on a thread of low priority. Dropping it stops the thread and waits for it.
+/// A compaction on a thread of low priority, which waits for what other processes do of it. Dropping it stops
+/// the thread and waits for it.
 #[derive(Debug)]
 pub(super) struct CompactionJob {
     progress: Arc<CompactionProgress>,
     thread: Option<JoinHandle<Result<(), StateError>>>,
-    elsewhere: Option<Arc<dyn Elsewhere>>,
+    others_share: Option<Arc<dyn OtherShare>>,
 }
 
 impl CompactionJob {
@@ -212,7 +215,7 @@ impl CompactionJob {
             lower_priority();
             work(&own)
         })?;
-        Ok(Self { progress, thread: Some(thread), elsewhere: None })
+        Ok(Self { progress, thread: Some(thread), others_share: None })
     }
 
     /// Starts a task, of which other processes may do a part.
@@ -221,16 +224,16 @@ impl CompactionJob {
         manifest: &Manifest,
         task: CompactionTask,
         names: &SegmentNames,
-        elsewhere: Option<Arc<dyn Elsewhere>>,
+        others_share: Option<Arc<dyn OtherShare>>,
     ) -> io::Result<Self> {
         let (files, manifest, names, others) =
-            (files.clone(), manifest.clone(), names.clone(), elsewhere.clone());
+            (files.clone(), manifest.clone(), names.clone(), others_share.clone());
         let mut job = Self::spawn(move |progress| {
             let own = execute(&files, &manifest, task, &names, progress);
             let theirs = others.map_or(Ok(()), |others| others.gather(progress));
             own.and(theirs)
         })?;
-        job.elsewhere = elsewhere;
+        job.others_share = others_share;
         Ok(job)
     }
 
@@ -253,7 +256,7 @@ impl CompactionJob {
     /// Lets the thread, and other processes, stop at the next shard.
     pub(super) fn request_stop(&self) {
         self.progress.is_stopped.store(true, Ordering::Relaxed);
-        self.elsewhere.iter().for_each(|elsewhere| elsewhere.stop());
+        self.others_share.iter().for_each(|others_share| others_share.stop());
     }
 
     /// Stops the thread at the next shard, and waits for it.

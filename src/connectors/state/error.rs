@@ -62,7 +62,13 @@ pub enum StateError {
         /// Fingerprint of the table.
         fingerprint: u64,
     },
-    /// A process has stored its changes elsewhere.
+    /// The state in a place is not that of process 0.
+    #[error("state file \"{file}\" is of another state than that of process 0")]
+    AnotherState {
+        /// The manifest.
+        file: String,
+    },
+    /// A process has stored a file in another place.
     #[error(
         "{writer} has stored \"{file}\", which is not there for process 0: `state.path` has to name the same \
          folder or bucket for all processes, or one that exists for process 0 only"
@@ -73,8 +79,8 @@ pub enum StateError {
         /// The file, as process 0 would reach it.
         file: String,
     },
-    /// The run has ended before a process has stored its changes.
-    #[error("{writer} has not stored its share of the state: the run has ended")]
+    /// The run has failed before a process has stored its changes.
+    #[error("{writer} has not stored its share of the state: the run has failed")]
     NoReply {
         /// The process.
         writer: String,

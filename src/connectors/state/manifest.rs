@@ -87,7 +87,8 @@ pub(super) struct ShardGroup {
     pub(super) base: Option<SegmentFile>,
 }
 
-/// The changes of one or more commits.
+/// The changes of one or more commits. The deltas of one commit, one of each process that writes, have the
+/// same number; a merge takes all of a number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DeltaFile {
     /// First and last sequence number, both inclusive.
@@ -195,6 +196,10 @@ impl Manifest {
     /// Replaces the deltas within these sequence numbers by the merged one; removes them if no record is
     /// left.
     pub(super) fn merge(&mut self, first: u64, last: u64, merged: Option<SegmentFile>) {
+        let is_whole = |delta: &DeltaFile| {
+            delta.last < first || delta.first > last || delta.first >= first && delta.last <= last
+        };
+        debug_assert!(self.deltas.iter().all(is_whole), "a merge takes all deltas of a number");
         let at = self.deltas.partition_point(|delta| delta.last < first);
         self.deltas.retain(|delta| delta.last < first || delta.last > last);
         if let Some(segment) = merged {

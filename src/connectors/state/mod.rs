@@ -18,10 +18,10 @@
 //! - The files in the manifest with the highest number are the state. A manifest is only written under a free
 //!   number. If two owners write the same number, one of the writes fails, and that owner has lost the state.
 //!   An owner begins by writing a manifest.
-//! - Only the owner removes files. It does so after a publish, and only files that it wrote or found when it
-//!   opened the state, and that neither of the last two manifests lists, nor a [`Snapshot`] in use. Files of
-//!   a later owner are neither, so an owner that has lost the state without noticing removes none of them.
-//!   A writer removes only files that it wrote, and that the owner is certain not to have listed.
+//! - Only the owner removes files. It does so after a publish, and only files that it wrote, listed, or found
+//!   when it opened the state, and that neither of the last two manifests lists, nor a [`Snapshot`] in use.
+//!   Files of a later owner are neither, so an owner that has lost the state without noticing removes none of
+//!   them. A writer removes only files that it wrote, and that the owner is certain not to have listed.
 //! - A publish that fails leaves the earlier manifests intact.
 //!
 //! Guarantees against each kind of failure, and the formats byte by byte, are in `docs/state.md`.
@@ -254,7 +254,10 @@ impl StoredState {
     /// contain them again. When the disk is full, the publish is tried again after a compaction, and only
     /// fails if that frees too little. [`StateError::TakenOver`]: another owner has the state now.
     /// [`StateError::NoTable`]: the table in force was not stored.
+    ///
+    /// For a state without writers.
     pub fn publish(&mut self, saved: &StatePosition, changes: &[Changes]) -> Result<(), StateError> {
+        debug_assert!(self.writers.is_none(), "what writers have is published through an epoch");
         self.publish_through(saved, changes, Epoch::MAX)
     }
 

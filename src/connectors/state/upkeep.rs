@@ -1,8 +1,10 @@
 //! Maintenance by the owner besides publishing: starts compactions, adopts their results, removes old files.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
-use super::compaction::{self, CompactionJob, CompactionProgress, CompactionTask};
+use super::compaction::{
+    self, CompactionJob, CompactionProgress, CompactionResult, CompactionTask, OtherShare,
+};
 use super::manifest::Manifest;
 use super::{StateError, StoredState};
 
@@ -99,17 +101,32 @@ impl StoredState {
         }
         self.retry_bytes = 0;
         let Some(task) = self.rule.due(&self.base) else { return };
-        let (task, elsewhere) = match (task, &mut self.writers) {
+        let (task, others) = match (task, &mut self.writers) {
             (CompactionTask::Rebase(groups), Some(writers)) => {
-                let (own, elsewhere) = writers.rebase(&self.base, groups);
-                (CompactionTask::Rebase(own), elsewhere)
+                let (own, others) = writers.rebase(&self.files, &self.base, groups);
+                (CompactionTask::Rebase(own), others)
             }
             (task, _) => (task, None),
         };
-        match CompactionJob::start(&self.files, &self.base, task, &self.names, elsewhere) {
+        match CompactionJob::start(&self.files, &self.base, task, &self.names, others.clone()) {
             Ok(job) => self.job = Some(job),
-            Err(error) => tracing::warn!(%error, "no thread to compact state"),
+            Err(error) => {
+                tracing::warn!(%error, "no thread to compact state");
+                self.abandon(others);
+            }
         }
+    }
+
+    /// Ends what other processes do of a compaction without a thread.
+    fn abandon(&mut self, others: Option<Arc<dyn OtherShare>>) {
+        let Some(others) = others else { return };
+        others.stop();
+        let progress = CompactionProgress::default();
+        if let Err(error) = others.gather(&progress) {
+            tracing::warn!(%error, "state is not compacted");
+        }
+        let made = progress.take();
+        self.segments.extend(made.iter().filter_map(CompactionResult::file).map(|file| file.name.clone()));
     }
 
     /// Folds all deltas into the bases, group by group. Publishes each group twice, so that no manifest lists
@@ -120,7 +137,9 @@ impl StoredState {
     pub fn compact(&mut self) -> Result<(), StateError> {
         if let Some(mut job) = self.job.take() {
             // The rest of its task is done below.
-            drop(job.stop());
+            if let Err(error) = job.stop() {
+                tracing::warn!(%error, "state is not compacted yet");
+            }
             self.job = Some(job);
             self.adopt();
         }

@@ -40,7 +40,7 @@ impl<T> Slab<T> {
     }
 
     /// Prefetch for several hashes that are looked up or added next: their cache misses overlap.
-    pub fn touch(&self, hashes: impl Iterator<Item = u64>) {
+    pub fn prefetch(&self, hashes: impl Iterator<Item = u64>) {
         black_box(hashes.fold(0, |all, hash| all ^ self.index.touch(hash)));
     }
 

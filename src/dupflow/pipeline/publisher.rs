@@ -132,7 +132,8 @@ impl Publisher {
         work(&mut self.shared.state.lock())
     }
 
-    /// Takes changes that lead to `position`. Waits while too many bytes wait.
+    /// Takes changes that lead to `position`, of a state that no other process writes. Waits while too many
+    /// bytes wait.
     ///
     /// # Errors
     /// Why nothing more is published.

@@ -51,11 +51,13 @@ pub(super) struct BlocksOutputs<'scope> {
 /// Keys that are gathered before they are applied, at least: 30,000 sketches of 18 keys, 4 MB.
 const GATHERED_KEYS: usize = if cfg!(debug_assertions) { 1 << 8 } else { 1 << 19 };
 
-/// Beyond the plan, at most one of so many blocks is gathered: there are many candidates for each key.
+/// Beyond the plan, or without one, at most one of so many blocks is gathered: blocks are larger then, and
+/// the candidates of each key are emitted in pieces.
 const GATHERED_PART: usize = 4;
 
-/// Most sketches up to which all are gathered. Few in tests, so that postings are applied at several epochs.
-const MOST_PLANNED: u64 = if cfg!(debug_assertions) { 1 << 4 } else { u64::MAX };
+/// Most sketches of a worker up to which all are gathered: as many as the index sorts together. Few in tests,
+/// so that postings are applied at several epochs.
+const MOST_PLANNED: u64 = if cfg!(debug_assertions) { 1 << 4 } else { 1 << 24 };
 
 /// The postings of epochs before the run is live, of sketches that begin. The index keeps them, and applies
 /// them together: when they are many, before a sketch ends, and when the run is live.
@@ -65,17 +67,17 @@ struct Gathered {
     /// add to. So the next open epoch, and what is read ahead of it, are not delayed.
     held: Option<Capability<Epoch>>,
     /// Keys up to which all are gathered: as many as a worker has where the plan is met. They take hardly
-    /// more memory than the blocks will.
-    planned: usize,
+    /// more memory than the blocks will. `None` under a memory budget: no more is gathered than at least.
+    planned: Option<usize>,
 }
 
 impl Gathered {
-    /// Nothing, on one of `peers` workers. Under a memory budget no more is gathered than at least.
+    /// Nothing, on one of `peers` workers.
     fn new(stages: &Stages, peers: usize) -> Self {
-        let is_bounded = stages.spill.is_some();
-        let sketches = stages.planned.min(MOST_PLANNED);
-        let keys = sketches.saturating_mul(stages.blocking.tables() as u64);
-        let planned = if is_bounded { 0 } else { usize::try_from(keys / peers as u64).unwrap_or(usize::MAX) };
+        // Where no block is ever hot there is no plan.
+        let sketches = if stages.planned == u64::MAX { 0 } else { stages.planned / peers as u64 };
+        let keys = sketches.min(MOST_PLANNED) * stages.blocking.tables() as u64;
+        let planned = stages.spill.is_none().then(|| usize::try_from(keys).unwrap_or(usize::MAX));
         Self { keys: 0, held: None, planned }
     }
 
@@ -99,8 +101,9 @@ impl Gathered {
 
     fn is_full(&self, index: &WorkerBlocks) -> bool {
         let blocks = index.blocks();
-        let part = if self.planned == 0 { 0 } else { blocks / GATHERED_PART };
-        self.keys >= GATHERED_KEYS.max(part).max(self.planned.saturating_sub(blocks))
+        let most =
+            self.planned.map_or(0, |planned| planned.saturating_sub(blocks).max(blocks / GATHERED_PART));
+        self.keys >= most.max(GATHERED_KEYS)
     }
 
     /// The right to apply all, if they are due and there are any.

@@ -25,7 +25,7 @@ use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::Epoch;
 
 /// Memberships whose sketches are prefetched together.
-const TOUCHED: usize = 32;
+const PREFETCHED: usize = 32;
 
 /// The outputs of [`collapse`].
 pub(in crate::dataflow) struct CollapseOutputs<'scope> {
@@ -89,11 +89,11 @@ pub(in crate::dataflow) fn collapse<'scope>(
             let mut changes: Vec<_> = changes.into_iter().map(|m| (sketch_of(&m, &sketches), m)).collect();
             changes.sort_unstable_by(leaving_first);
             let lows: Vec<u64> = changes.iter().map(|(id, _)| id.low()).collect();
-            let (mut done, mut touched) = (0, 0);
+            let (mut done, mut prefetched) = (0, 0);
             for group in changes.chunk_by_mut(|(a, _), (b, _)| a == b) {
-                if done >= touched {
-                    touched = lows.len().min(done + TOUCHED);
-                    sketches.touch(lows[done..touched].iter().copied());
+                if done >= prefetched {
+                    prefetched = lows.len().min(done + PREFETCHED);
+                    sketches.prefetch(lows[done..prefetched].iter().copied());
                 }
                 done += group.len();
                 let id = group[0].0;

@@ -46,7 +46,7 @@ pub struct ClosedEpoch {
     /// document are in order.
     pub kept: Vec<Changes>,
     /// Bytes of such changes that [other processes](KeptEpochs) have.
-    pub kept_elsewhere: u64,
+    pub kept_by_others: u64,
     /// Invalid records by position, if they are kept with their epoch.
     pub letters: Vec<Letter>,
     /// Where each of several processes reads the whole input: for each process, a hash of what it has read.
@@ -86,7 +86,7 @@ pub(super) enum EpochReport {
     /// What is kept of the changed documents.
     Kept(Changes),
     /// The process of the worker has so many bytes of that itself.
-    KeptElsewhere(u64),
+    KeptByProcess(u64),
     /// An invalid record.
     Letter(Letter),
     /// The time of the retention clock.
@@ -109,7 +109,7 @@ struct OpenEpoch {
     documents: Vec<DocChange>,
     upserts: Vec<UpsertedDoc>,
     kept: Vec<Changes>,
-    kept_elsewhere: u64,
+    kept_by_others: u64,
     letters: Vec<Letter>,
     seen: BTreeMap<usize, u64>,
     /// By partition, the offset after the last record read.
@@ -196,7 +196,7 @@ impl OpenEpoch {
             EpochReport::Documents(mut changes) => self.documents.append(&mut changes),
             EpochReport::Upserts(mut upserts) => self.upserts.append(&mut upserts),
             EpochReport::Kept(changes) => self.kept.push(changes),
-            EpochReport::KeptElsewhere(bytes) => self.kept_elsewhere += bytes,
+            EpochReport::KeptByProcess(bytes) => self.kept_by_others += bytes,
             EpochReport::Clock(clock) => self.clock = self.clock.max(Some(clock)),
             EpochReport::Newest(newest) => self.newest = self.newest.max(Some(newest)),
             EpochReport::Causes(causes) => self.causes.add(causes),
@@ -222,7 +222,7 @@ impl Closing {
             self.metrics.add(Counter::Notices, notices.len() as u64);
             let (seen, next, table, clock, newest, causes) =
                 (open.seen, open.next, open.table, open.clock, open.newest, open.causes);
-            let kept_elsewhere = open.kept_elsewhere;
+            let kept_by_others = open.kept_by_others;
             let OpenEpoch { mut deltas, mut views, mut documents, mut upserts, kept, mut letters, .. } = open;
             documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
             upserts.sort_unstable_by(|a, b| a.id.cmp(&b.id));
@@ -257,7 +257,7 @@ impl Closing {
                 documents,
                 upserts,
                 kept,
-                kept_elsewhere,
+                kept_by_others,
                 letters,
                 seen,
                 notices,

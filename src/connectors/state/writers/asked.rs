@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{StateOwner, StateWriters, WriterDone, WriterTask, WriterWork};
-use crate::state::compaction::{CompactionProgress, Elsewhere};
+use crate::state::compaction::{CompactionProgress, CompactionResult, OtherShare};
 use crate::state::files::StateFiles;
 use crate::state::manifest::Manifest;
 use crate::state::segment::SegmentFile;
@@ -16,8 +16,8 @@ pub(in crate::state) struct AskedWriters {
     writers: Arc<dyn StateWriters>,
     /// Number of the next task.
     next: u64,
-    /// Those that reach the state, as far as they have said so.
-    reached: Vec<usize>,
+    /// Those that replied to the last [`WriterWork::Store`] that they reach the state.
+    reaching: Vec<usize>,
 }
 
 /// Tasks that were sent: the writer and the number of each.
@@ -41,13 +41,13 @@ impl AskedWriters {
         files: &StateFiles,
         sent: Sent,
     ) -> Result<Vec<SegmentFile>, StateError> {
-        self.reached.clear();
+        self.reaching.clear();
         let mut stored = Ok(Vec::new());
         for (writer, serial) in sent {
             let writers = &self.writers;
             let of_writer = match writers.reply(writer, serial).map(|reply| reply.done) {
                 Some(WriterDone::Stored(deltas)) => {
-                    self.reached.push(writer);
+                    self.reaching.push(writer);
                     deltas.map_err(|failure| failure.into_error(writers.name(writer)))
                 }
                 Some(WriterDone::Unreached) => continue,
@@ -77,7 +77,7 @@ impl AskedWriters {
     }
 
     fn send_all(&mut self, work: &WriterWork) {
-        for writer in self.reached.clone() {
+        for writer in self.reaching.clone() {
             self.send(writer, work.clone());
         }
     }
@@ -85,15 +85,16 @@ impl AskedWriters {
     /// Has the groups of a rebase written by all, the owner among them. Returns its own share.
     pub(in crate::state) fn rebase(
         &mut self,
+        files: &StateFiles,
         manifest: &Manifest,
         groups: Vec<u8>,
-    ) -> (Vec<u8>, Option<Arc<dyn Elsewhere>>) {
-        let mut shares = vec![Vec::new(); self.reached.len() + 1];
+    ) -> (Vec<u8>, Option<Arc<dyn OtherShare>>) {
+        let mut shares = vec![Vec::new(); self.reaching.len() + 1];
         let count = shares.len();
         groups.into_iter().enumerate().for_each(|(n, group)| shares[n % count].push(group));
         let own = shares.remove(0);
         let mut sent = Sent::new();
-        for (writer, share) in self.reached.clone().into_iter().zip(shares) {
+        for (writer, share) in self.reaching.clone().into_iter().zip(shares) {
             if !share.is_empty() {
                 let manifest = Box::new(manifest.clone());
                 sent.push(self.send(writer, WriterWork::Rebase { manifest, groups: share }));
@@ -102,7 +103,8 @@ impl AskedWriters {
         if sent.is_empty() {
             return (own, None);
         }
-        (own, Some(Arc::new(RebaseElsewhere { writers: Arc::clone(&self.writers), sent })))
+        let (files, writers) = (files.clone(), Arc::clone(&self.writers));
+        (own, Some(Arc::new(WritersShare { files, writers, sent })))
     }
 }
 
@@ -126,21 +128,29 @@ fn no_reply(writers: &dyn StateWriters, writer: usize) -> StateError {
     StateError::NoReply { writer: writers.name(writer) }
 }
 
-/// The part of a rebase that writers do.
+/// The share of a rebase that writers do.
 #[derive(Debug)]
-struct RebaseElsewhere {
+struct WritersShare {
+    files: StateFiles,
     writers: Arc<dyn StateWriters>,
     sent: Sent,
 }
 
-impl Elsewhere for RebaseElsewhere {
+impl OtherShare for WritersShare {
     fn gather(&self, progress: &CompactionProgress) -> Result<(), StateError> {
         let mut gathered = Ok(());
         for (writer, serial) in &self.sent {
             let failed = match self.writers.reply(*writer, *serial).map(|reply| reply.done) {
                 Some(WriterDone::Rebased { bases, failure }) => {
-                    bases.into_iter().for_each(|base| progress.add(base));
-                    failure.map(|failure| failure.into_error(self.writers.name(*writer)))
+                    let name = || self.writers.name(*writer);
+                    let seen = |base: &CompactionResult| {
+                        base.file().map_or(Ok(()), |file| is_here(&self.files, file, name))
+                    };
+                    let missing = bases.iter().try_for_each(seen).err();
+                    if missing.is_none() {
+                        bases.into_iter().for_each(|base| progress.add(base));
+                    }
+                    missing.or_else(|| failure.map(|failure| failure.into_error(name())))
                 }
                 _ => Some(no_reply(&*self.writers, *writer)),
             };
@@ -164,6 +174,6 @@ impl StoredState {
 
     /// From now on other processes write their share of each publish.
     pub fn share_with(&mut self, writers: Arc<dyn StateWriters>) {
-        self.writers = Some(AskedWriters { writers, next: 0, reached: Vec::new() });
+        self.writers = Some(AskedWriters { writers, next: 0, reaching: Vec::new() });
     }
 }

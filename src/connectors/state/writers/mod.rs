@@ -6,9 +6,10 @@
 //!       ── Rebase: some groups ──────────────▶        ── their bases ▶        listed in a later manifest
 //! ```
 //!
-//! A writer writes files and nothing else: the owner lists them in its manifests, and removes them. A file
-//! that is never listed stays until the next owner has opened the state. The documents of two writers are
-//! disjoint, so the order of the deltas of one publish does not matter.
+//! The owner lists the files of writers in its manifests, and removes what was listed. A writer removes only
+//! deltas that the owner is certain not to have listed. A file that is never listed stays until the next
+//! owner has opened the state. The documents of two writers are disjoint, so the order of the deltas of one
+//! publish does not matter.
 //!
 //! A writer hands a delta over with every reply until the owner has published it. So a publish that failed is
 //! repeated without its changes being written twice.
@@ -51,7 +52,7 @@ pub trait StateWriters: Debug + Send + Sync {
     /// Sends a task. Does not wait.
     fn send(&self, writer: usize, task: WriterTask);
 
-    /// Waits for the reply to a task, by its number. `None` if the run has ended.
+    /// Waits for the reply to a task, by its number. `None` if the run has failed.
     fn reply(&self, writer: usize, serial: u64) -> Option<WriterReply>;
 }
 
@@ -59,7 +60,7 @@ pub trait StateWriters: Debug + Send + Sync {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WriterTask {
     /// Its number; the reply has it too.
-    pub serial: u64,
+    serial: u64,
     work: WriterWork,
 }
 

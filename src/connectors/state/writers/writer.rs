@@ -34,18 +34,17 @@ impl SharedState {
         Ok(Snapshot::from_manifest(&self.0, &Arc::new(manifest)))
     }
 
-    /// A writer of the share of this process, the one with this index among those of the run.
+    /// A writer of the share of this process. `process` is its number in the run, which is in the names of
+    /// its files.
     ///
     /// # Errors
     /// If the store does not hold the state of this owner, or cannot be written.
-    pub fn writer(&self, owner: &StateOwner, index: usize) -> Result<StateWriter, StateError> {
+    pub fn writer(&self, owner: &StateOwner, process: usize) -> Result<StateWriter, StateError> {
         let manifest = Manifest::read(&self.0, owner.number)?;
         if manifest.owner != owner.owner {
-            let (found, expected) = (manifest.owner, owner.owner);
-            let what = format!("expected one of the owner {expected:016x}, found one of {found:016x}");
-            return Err(self.0.damaged(&Manifest::name(owner.number), what));
+            return Err(StateError::AnotherState { file: self.0.full_name(&Manifest::name(owner.number)) });
         }
-        let names = SegmentNames::new(owner.owner, Some(index));
+        let names = SegmentNames::new(owner.owner, Some(process));
         let probe = names.next("delta");
         self.0.put(&probe, b"")?;
         self.0.delete(&probe)?;
@@ -97,11 +96,12 @@ impl StateWriter {
                         Ok(done) => done.err().map(|error| WriterFailure::new(&error)),
                         Err(_) => failed("its thread panicked".to_owned()),
                     };
+                    failpoint::reach("writer-rebased");
                     reply(rebased(progress.take(), failure));
                     Ok(())
                 });
                 match job {
-                    // One that was sent before has been replied to.
+                    // The one before has replied, so its thread has nothing more to do.
                     Ok(job) => self.job = Some(job),
                     Err(error) => again(rebased(Vec::new(), failed(format!("no thread: {error}")))),
                 }
@@ -125,7 +125,15 @@ impl StateWriter {
     fn discard(&mut self, listed: &[String]) {
         let Self { files, unpublished, waiting, .. } = self;
         let goes = |(delta, _): &mut (SegmentFile, _)| {
-            !listed.contains(&delta.name) && files.delete(&delta.name).is_ok()
+            !listed.contains(&delta.name)
+                && match files.delete(&delta.name) {
+                    Err(error) if !error.is_gone() => {
+                        tracing::warn!(%error, "a delta that is not published is not removed");
+                        // It may have been removed nevertheless.
+                        files.size(&delta.name).is_err_and(|found| found.is_gone())
+                    }
+                    _ => true,
+                }
         };
         while let Some((_, changes)) = unpublished.pop_if(goes) {
             waiting.splice(0..0, changes);

@@ -105,7 +105,8 @@ impl<L: LocalSketches> BlockIndex<L> {
 
     /// Keeps postings of sketches that begin until the next [`apply`](Self::apply), which applies all of
     /// them together, before others: tables change faster by a large batch. Until then nothing else sees
-    /// them. They take 8 bytes for each key.
+    /// them. They take 8 bytes for each key; those of a one-sided index, and of sketches beyond 2^24, wait as
+    /// they were sent.
     pub fn gather(&mut self, postings: Postings) {
         debug_assert!(postings.only_begin());
         let Postings { sketches, keys } = &postings;

@@ -55,7 +55,8 @@ impl BucketStore {
         self.free_runs.pop().unwrap_or_else(|| {
             self.runs.push(Vec::new());
             let run = u32::try_from(self.runs.len() - 1).ok();
-            run.filter(|run| run.checked_mul(256).is_some()).expect("fewer than 2^32 buckets")
+            run.filter(|run| u64::from(*run) * RUN as u64 <= u64::from(u32::MAX))
+                .expect("fewer than 2^32 buckets")
         })
     }
 

@@ -213,7 +213,7 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
         out,
         "hot blocks  {blocks} of more sketches than blocking.cap, whose members meet {}:",
         match s.leaders {
-            0 => "nobody in them".to_owned(),
+            0 => "none in them".to_owned(),
             1 => "only their leader in them".to_owned(),
             n => format!("only their {n} leaders in them"),
         }

@@ -162,7 +162,7 @@ impl Committer {
             self.repeated(epoch)?;
         }
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
-        let (through, elsewhere) = (last.epoch, of_live.iter().map(|epoch| epoch.kept_elsewhere).sum());
+        let (through, elsewhere) = (last.epoch, of_live.iter().map(|epoch| epoch.kept_by_others).sum());
         self.live()?;
         let last = if self.mark.tally.is_some() { self.number(&mut of_live) } else { last };
         for epoch in &of_live {
@@ -254,7 +254,7 @@ impl Committer {
     /// Handles an epoch before the first live one.
     fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
         self.sides.restored(&epoch);
-        let ClosedEpoch { progress, deltas, documents, kept, kept_elsewhere, notices, letters, .. } = epoch;
+        let ClosedEpoch { progress, deltas, documents, kept, kept_by_others, notices, letters, .. } = epoch;
         letters.iter().for_each(|bad| self.bad.repeated(&bad.reason));
         if let Some(file) = &mut self.notices {
             file.restored(notices);
@@ -264,7 +264,7 @@ impl Committer {
             let at_most = Progress { epoch: self.past, ..progress.clone() };
             let in_correction = self.corrected.is_some();
             let mark = Mark { progress: at_most, in_correction, ..self.mark.clone() };
-            keeper.keep(&mark, progress.epoch, kept_elsewhere, kept);
+            keeper.keep(&mark, progress.epoch, kept_by_others, kept);
         }
         self.pass_documents(&documents, true)?;
         match &mut self.corrected {

@@ -6,8 +6,8 @@
 //!            Opened, Crossed, Durable, StateTask, Stop, Done       anyone ──── Failed ────▶ all
 //! ```
 //!
-//! Process 0 has the output, the state and the committer. It determines where the run begins, and sends that
-//! to the others. When one process opens an epoch, all others open it too. Once all processes have reached a
+//! Process 0 has the output and the committer, and owns the state. It determines where the run begins, and
+//! sends that to the others. When one process opens an epoch, all others open it too. Once all processes have reached a
 //! line, all cross it at the same epoch.
 //!
 //! A process that fails sends the reason, and keeps its share of the open epochs, so that none of them closes
@@ -212,14 +212,18 @@ impl PeerProcesses {
                         Ok(measures) => self.change(|end| end.measures.push(measures)),
                         Err(error) => unread(from, "the measures", error),
                     },
-                    ControlMessage::StateTask(bytes) => match serde_json::from_slice(&bytes) {
-                        Ok(task) => self.store(task, tasks),
-                        Err(error) => unread(from, "a task for the state", error),
-                    },
-                    ControlMessage::StateReply(bytes) => match serde_json::from_slice(&bytes) {
-                        Ok(reply) => self.writers.replied(from, reply),
-                        Err(error) => unread(from, "a reply on the state", error),
-                    },
+                    ControlMessage::StateTask(bytes) if !self.is_hub() => {
+                        match serde_json::from_slice(&bytes) {
+                            Ok(task) => self.store(task, tasks),
+                            Err(error) => unread(from, "a task for the state", error),
+                        }
+                    }
+                    ControlMessage::StateReply(bytes) if self.is_hub() => {
+                        match serde_json::from_slice(&bytes) {
+                            Ok(reply) => self.writers.replied(from, reply),
+                            Err(error) => unread(from, "a reply on the state", error),
+                        }
+                    }
                     ControlMessage::Done if !self.is_hub() => {
                         if self.end.lock().at_end {
                             self.change(|end| end.done = true);
@@ -229,7 +233,10 @@ impl PeerProcesses {
                         }
                     }
                     ControlMessage::Failed(text) => shared.failure.fail(RunError::Process(text)),
-                    ControlMessage::Go(_) | ControlMessage::Done => {}
+                    ControlMessage::Go(_)
+                    | ControlMessage::StateTask(_)
+                    | ControlMessage::StateReply(_)
+                    | ControlMessage::Done => {}
                 },
                 PeerTask::Received(_, event) => {
                     if let Some(error) = failure(&self.control, event) {

@@ -160,15 +160,15 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     let workers = worker::start(&stages, first_epoch, threads, data, &cancellation, &shared)
         .map_err(RunError::Worker)
         .inspect_err(give_up)?;
+    let (tasks, writing) = share.zip(peers.clone()).map_or((None, None), |((writer, kept), peers)| {
+        let (to_writer, tasks) = channel();
+        let work = move |_: &RunShared| {
+            write_state(writer, &kept, tasks, &peers);
+            Ok(())
+        };
+        (Some(to_writer), spawn("state", &shared, work))
+    });
     if let Some(listen) = listen {
-        let tasks = share.zip(peers.clone()).and_then(|((writer, kept), peers)| {
-            let (to_writer, tasks) = channel();
-            let work = move |_: &RunShared| {
-                write_state(writer, &kept, tasks, &peers);
-                Ok(())
-            };
-            spawn("state", &shared, work).map(|_| to_writer)
-        });
         listen(Arc::clone(&shared), tasks);
     }
     let snapshot = past.snapshot.take();
@@ -189,7 +189,8 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         None
     };
     let restored = RestoreParts { reference, snapshot, threads, budget, peers: peers.clone() };
-    let helpers = start_threads(readers, watches, restored, limits, &stages, &shared);
+    let mut helpers = start_threads(readers, watches, restored, limits, &stages, &shared);
+    helpers.extend(writing);
     Ok(Running {
         list,
         deliveries,

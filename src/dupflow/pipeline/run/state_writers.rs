@@ -1,5 +1,10 @@
 //! The state of a run of several processes: process 0 owns it, and the others write their share of it, where
 //! they reach it. Tasks and replies go over the control connections.
+//!
+//! Process 0 waits for replies with the lock of the state held, and the drop of the state waits for them too.
+//! These waits end: the committer drops the state before process 0 sends `Done`, and until then the others
+//! reply; a failure of any process calls [`OtherWriters::end`]. So neither the thread that receives replies
+//! nor what a failure ends may take that lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +26,7 @@ pub(super) struct OtherWriters {
 struct Replies {
     /// By writer and number of the task.
     waiting: BTreeMap<(usize, u64), WriterReply>,
-    has_ended: bool,
+    has_failed: bool,
 }
 
 impl OtherWriters {
@@ -35,9 +40,9 @@ impl OtherWriters {
         self.changed.notify_all();
     }
 
-    /// Nobody replies any more.
+    /// No reply is waited for any more: the run has failed.
     pub(super) fn end(&self) {
-        self.replies.lock().has_ended = true;
+        self.replies.lock().has_failed = true;
         self.changed.notify_all();
     }
 }
@@ -59,7 +64,7 @@ impl StateWriters for OtherWriters {
         let at = (writer, serial);
         let mut replies = self.replies.lock();
         self.changed
-            .wait_while(&mut replies, |replies| !replies.waiting.contains_key(&at) && !replies.has_ended);
+            .wait_while(&mut replies, |replies| !replies.waiting.contains_key(&at) && !replies.has_failed);
         replies.waiting.remove(&at)
     }
 }

@@ -31,7 +31,7 @@ use dupflow_core::time::{Epoch, UnixTime};
 const PARCEL: usize = 4096;
 
 /// Documents that are prefetched together.
-const TOUCHED: usize = 32;
+const PREFETCHED: usize = 32;
 
 /// What an operator derives from documents that are added, changed and removed.
 pub(in crate::dataflow) trait Follow: 'static {
@@ -175,15 +175,15 @@ impl<F: Follow> Retaining<F> {
             self.log_moves(moves);
         }
         let hashes: Vec<u64> = arrivals.iter().map(|arrival| arrival.hash).collect();
-        let mut touched = 0;
+        let mut prefetched = 0;
         let mut arrivals = arrivals.into_iter().peekable();
         while let Some(mut last) = arrivals.next() {
             let begun = hashes.len() - arrivals.len();
-            if begun > touched {
+            if begun > prefetched {
                 let more = &hashes[begun - 1..];
-                let more = &more[..more.len().min(TOUCHED)];
-                documents.touch(more.iter().copied());
-                touched = begun - 1 + more.len();
+                let more = &more[..more.len().min(PREFETCHED)];
+                documents.prefetch(more.iter().copied());
+                prefetched = begun - 1 + more.len();
             }
             let mut place = documents.find(last.hash, &last.id);
             let known = place.and_then(|place| documents.get(place)).filter(|known| known.is_alive());
@@ -404,7 +404,7 @@ impl<F: Follow> Retaining<F> {
             match &self.kept_here {
                 None => reports(EpochReport::Kept(changes)),
                 Some(here) => {
-                    reports(EpochReport::KeptElsewhere(changes.len_bytes() as u64));
+                    reports(EpochReport::KeptByProcess(changes.len_bytes() as u64));
                     here.add(epoch, changes);
                 }
             }

@@ -131,8 +131,8 @@ impl<V: InForce> DocumentStore<V> {
     }
 
     /// Prefetch for documents of these hashes that are found or stored next.
-    pub(in crate::dataflow) fn touch(&self, hashes: impl Iterator<Item = u64>) {
-        self.by_id.touch(hashes);
+    pub(in crate::dataflow) fn prefetch(&self, hashes: impl Iterator<Item = u64>) {
+        self.by_id.prefetch(hashes);
     }
 
     /// The document at a place, if there is one.

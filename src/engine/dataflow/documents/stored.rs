@@ -120,9 +120,9 @@ impl<V: InForce> StoredDocuments<V> {
     }
 
     /// Prefetch for documents of these hashes that are found or inserted next.
-    pub(super) fn touch(&self, hashes: impl Iterator<Item = u64>) {
+    pub(super) fn prefetch(&self, hashes: impl Iterator<Item = u64>) {
         if let Self::Memory(rows) = self {
-            rows.touch(hashes);
+            rows.prefetch(hashes);
         }
     }
 

@@ -93,7 +93,7 @@ impl SketchWords {
     /// Sets the sketch at a place that is free, or after the last one.
     ///
     /// # Panics
-    /// If ids are computed and this one is not that of the words.
+    /// In debug builds, if ids are computed and this one is not that of the words.
     pub(in crate::dataflow) fn set(&mut self, place: u32, id: SketchId, words: &[u64]) {
         self.words.set(place, words.iter().copied());
         if let SketchIds::Stored(ids) = &mut self.ids {

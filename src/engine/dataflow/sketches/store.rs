@@ -109,8 +109,8 @@ impl Sketches {
     }
 
     /// Prefetch for sketches of these low halves whose members are read or changed next.
-    pub(in crate::dataflow) fn touch(&self, lows: impl Iterator<Item = u64>) {
-        self.sketches.touch(lows);
+    pub(in crate::dataflow) fn prefetch(&self, lows: impl Iterator<Item = u64>) {
+        self.sketches.prefetch(lows);
     }
 
     #[inline]

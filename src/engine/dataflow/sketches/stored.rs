@@ -95,9 +95,9 @@ impl StoredSketches {
     }
 
     /// Prefetch for sketches of these low halves that are found or inserted next.
-    pub(super) fn touch(&self, lows: impl Iterator<Item = u64>) {
+    pub(super) fn prefetch(&self, lows: impl Iterator<Item = u64>) {
         if let Self::Memory { members, .. } = self {
-            members.touch(lows);
+            members.prefetch(lows);
         }
     }
 
