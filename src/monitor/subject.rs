@@ -28,7 +28,7 @@ pub struct MonitoredRun {
     pub clock: Arc<dyn Clock>,
     /// The contents of the output; only in the process that writes it.
     pub view: Option<Arc<View>>,
-    /// Sends queries to the workers.
+    /// Sends queries to the workers; only in the process that writes the output.
     pub queries: Option<Arc<QueryQueue>>,
     /// The watch list; only in the process that writes the output.
     pub watch: Option<Arc<dyn WatchBook>>,

@@ -3,7 +3,12 @@
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
+use dupflow::core::time::{Clock, SystemClock};
+
+use crate::group::PATIENCE;
 use crate::place::{Place, Process, addresses, ends, start};
 
 /// Processes with a deployment file each, stopped once they have stored something, or run to the end.
@@ -66,4 +71,69 @@ fn each_process_writes_its_documents_if_it_reaches_the_state() {
     place.done("state compact state");
     assert_eq!(segments(&place).keys().collect::<Vec<_>>(), ["0"]);
     assert_eq!(place.pairs(), place.expected());
+}
+
+/// What an address answers.
+fn get(address: &str, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+/// A process that only holds documents is ready as process 0 is, and passes on that its output is elsewhere.
+#[cfg(feature = "monitor")]
+#[test]
+fn all_processes_are_ready_after_each_start() {
+    let place = Place::new(2000);
+    place.deployment("");
+    let config = place.read("run.toml").replace("inputs =", "follow = true\ninputs =");
+    let monitors = addresses(2);
+    for (name, monitor) in ["first", "second"].iter().zip(&monitors) {
+        place.write(&format!("{name}.toml"), &format!("{config}[monitor]\nlisten = \"{monitor}\"\n"));
+    }
+    for _ in 0..2 {
+        place.write("hosts", &addresses(2).join("\n"));
+        let command = |(i, name)| {
+            start(
+                &mut place.command(&format!("run -c {name}.toml --processes 2 --process {i} --hosts hosts")),
+            )
+        };
+        let all: Vec<Process> = ["first", "second"].into_iter().enumerate().map(command).collect();
+        let clock = SystemClock::start();
+        for monitor in &monitors {
+            while !get(monitor, "/ready").is_ok_and(|answer| answer.starts_with("HTTP/1.0 200")) {
+                assert!(clock.now() < PATIENCE, "{:?}", get(monitor, "/ready"));
+                std::thread::yield_now();
+            }
+        }
+        let answer = get(&monitors[1], "/pairs").unwrap();
+        assert!(answer.starts_with("HTTP/1.0 501"), "{answer}");
+        all[1].signal("TERM");
+        let said = ends(all);
+        said.iter().for_each(|(code, text)| assert_eq!(*code, Some(0), "{text}"));
+        assert!(said[0].1.contains("another process is stopped: all end"), "{}", said[0].1);
+    }
+}
+
+/// The run that has the output keeps its state too.
+#[test]
+fn a_second_run_of_the_same_output_takes_nothing() {
+    let place = Place::new(2000);
+    place.deployment("");
+    let config = place.read("run.toml").replace("inputs =", "follow = true\ninputs =");
+    place.write("run.toml", &config);
+    let first = start(&mut place.command("run -c run.toml"));
+    first.wait_for("the state is stored");
+    let (code, said) = start(&mut place.command("run -c run.toml")).end();
+    assert!(code == Some(1) && said.contains("another run writes to it"), "{code:?}: {said}");
+    let feed = place.read("feed.jsonl");
+    place.write(
+        "feed.jsonl",
+        &format!("{feed}{{\"id\":\"new\",\"text\":\"a text at the end of the feed\"}}\n"),
+    );
+    first.signal("TERM");
+    let (ended, text) = first.end();
+    assert_eq!(ended, Some(0), "{text}");
 }

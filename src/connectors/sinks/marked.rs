@@ -55,6 +55,9 @@ struct MarkContents {
     mark: Option<Mark>,
 }
 
+/// Why a file is not opened.
+const WRITTEN: &str = "another run writes to it";
+
 impl MarkedFile {
     /// Suffixes of the files beside the output: the mark, and its replacement while it is written.
     pub const COMPANION_SUFFIXES: [&str; 2] = [".mark", ".mark.new"];
@@ -73,8 +76,19 @@ impl MarkedFile {
     /// # Errors
     /// As of [`Self::open`].
     pub fn open_with(path: PathBuf, mark_path: PathBuf) -> io::Result<Self> {
-        let file = open_alone(&path, "another run writes to it")?;
+        let file = open_alone(&path, WRITTEN)?;
         Ok(Self { path, mark_path, file, length: 0, lines: Vec::new(), is_unmarked: false })
+    }
+
+    /// Checks that no run has locked the file at a path, if there is one. Nothing is created.
+    ///
+    /// # Errors
+    /// If another run has; if the file cannot be opened.
+    pub fn check_free(path: &Path) -> io::Result<()> {
+        if !path.is_file() {
+            return Ok(());
+        }
+        open_alone(path, WRITTEN).map(drop)
     }
 
     /// Reads the mark file; `None` if there is none.

@@ -281,6 +281,10 @@ impl Verification {
 /// Checks that a segment is undamaged, each id is in its shard, and the counts are those of the manifest.
 /// Returns the number of records.
 fn check_segment(files: &StateFiles, file: &SegmentFile) -> Result<u64, StateError> {
+    let bytes = files.size(&file.name)?;
+    if bytes != file.bytes {
+        return Err(files.damaged(&file.name, format!("expected {} bytes, found {bytes}", file.bytes)));
+    }
     let segment = SegmentReader::open(files, file)?;
     let (mut records, mut ended) = (0, 0);
     for shard in 0..SHARDS {

@@ -82,7 +82,7 @@ counters! {
     Durable "epochs_durable" "Epochs written to where the results go.",
     StateCommits "state_commits" "Times that the state was published.",
     StateBytes "state_bytes_written"
-        "Bytes of changes that were published, before what the state adds to them.",
+        "Bytes of changes that were published, also of those that were replaced before.",
     StateFailures "state_failures" "Times that the state could not be written, and was tried again.",
     HistoryFailures "history_failures" "Times that the history could not be written, and was tried again.",
     Added "pairs_added" "Deltas of diff 1.",

@@ -48,7 +48,7 @@ impl AskedWriters {
             let of_writer = match writers.reply(writer, serial).map(|reply| reply.done) {
                 Some(WriterDone::Stored(deltas)) => {
                     self.reaching.push(writer);
-                    deltas.map_err(|failure| failure.into_error(writers.name(writer)))
+                    deltas.map_err(|failure| failure.into_error(&writers.name(writer)))
                 }
                 Some(WriterDone::Unreached) => continue,
                 Some(WriterDone::Rebased { .. }) | None => Err(no_reply(&**writers, writer)),
@@ -150,7 +150,7 @@ impl OtherShare for WritersShare {
                     if missing.is_none() {
                         bases.into_iter().for_each(|base| progress.add(base));
                     }
-                    missing.or_else(|| failure.map(|failure| failure.into_error(name())))
+                    missing.or_else(|| failure.map(|failure| failure.into_error(&name())))
                 }
                 _ => Some(no_reply(&*self.writers, *writer)),
             };

@@ -17,7 +17,6 @@
 mod asked;
 mod writer;
 
-use std::error::Error;
 use std::fmt::Debug;
 use std::io;
 
@@ -99,6 +98,8 @@ enum WriterDone {
 /// Why a writer could not write.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct WriterFailure {
+    /// The file, if there is one.
+    file: Option<String>,
     what: String,
     is_full: bool,
 }
@@ -113,13 +114,22 @@ impl WriterReply {
 
 impl WriterFailure {
     fn new(error: &StateError) -> Self {
-        let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-        Self { what: format!("{error}{source}"), is_full: error.is_full() }
+        match error {
+            StateError::Io { file, source } => {
+                Self { file: Some(file.clone()), what: source.to_string(), is_full: error.is_full() }
+            }
+            error => Self::other(error.to_string()),
+        }
+    }
+
+    fn other(what: String) -> Self {
+        Self { file: None, what, is_full: false }
     }
 
     /// The error at the owner.
-    fn into_error(self, writer: String) -> StateError {
+    fn into_error(self, writer: &str) -> StateError {
         let kind = if self.is_full { io::ErrorKind::StorageFull } else { io::ErrorKind::Other };
-        StateError::Io { file: writer, source: io::Error::new(kind, self.what) }
+        let file = self.file.map_or_else(|| writer.to_owned(), |file| format!("{file}\" of \"{writer}"));
+        StateError::Io { file, source: io::Error::new(kind, self.what) }
     }
 }

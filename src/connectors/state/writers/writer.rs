@@ -87,7 +87,7 @@ impl StateWriter {
                     serial,
                     done: WriterDone::Rebased { bases, failure },
                 };
-                let failed = |what: String| Some(WriterFailure { what, is_full: false });
+                let failed = |what: String| Some(WriterFailure::other(what));
                 let (again, files, names) = (reply.clone(), self.files.clone(), self.names.clone());
                 let job = CompactionJob::spawn(move |progress| {
                     let task = CompactionTask::Rebase(groups);

@@ -2,10 +2,10 @@
 //! bytes an entry for 40 bits of hash and values that count the entries, at any size; 4.8 for 32 bits.
 //!
 //! The range of hashes is cut into *buckets* of about 96 entries, each the hashes with the same leading bits.
-//! A [bucket] stores of a hash only the bits that follow, in which the order of its entries takes the place of
-//! four to five, beside its value, in as few bits as its entries need. With twice as many entries there are
-//! twice as many buckets: a hash needs a bit less, and the number of an entry a bit more. So the bytes of an
-//! entry do not depend on the size.
+//! A [bucket] stores of a hash only the bits that follow, in which the order of its entries takes the place
+//! of four to five, beside its value, in as few bits as its entries need. With twice as many entries there
+//! are twice as many buckets: a hash needs a bit less, and the number of an entry a bit more. So the bytes of
+//! an entry do not depend on the size.
 //!
 //! Buckets are split one at a time, in turn, as the number of entries grows, and merged again as it falls (W.
 //! Litwin, *Linear hashing*, 1980): an insert moves the entries of a few buckets at most, in a table of any

@@ -111,7 +111,8 @@ fn explained(error: clap::Error) -> clap::Error {
     }
     let is_replay = matches!(error.get(ContextKind::Usage), Some(ContextValue::StyledStr(usage))
         if usage.to_string().contains("dupflow replay "));
-    let has_no_input = missing(&error).is_some_and(|names| names.iter().any(|name| name.contains("<INPUT>")));
+    let has_no_input =
+        missing(&error).is_some_and(|names| names.iter().any(|name| name.starts_with("<INPUT>")));
     if is_replay && has_no_input {
         let mut command = Cli::command();
         command.build();

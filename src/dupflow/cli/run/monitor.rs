@@ -76,12 +76,12 @@ pub(in crate::cli) fn start(
         let view = View::start(run, contents, clusters, history).context("the monitor")?;
         job.follow(view.feeder());
         subject.view = Some(view);
+        subject.queries = Some(Arc::clone(&job.stages.observers.queries));
         subject.views = job.continuity.sides.keep_tables();
     }
     let watches = job.continuity.watch.as_ref();
     subject.watch = watches.map(|watch| -> Arc<dyn WatchBook> { Arc::clone(&watch.run.list) as _ });
     subject.pipeline = pipeline(plan, deployment, job);
-    subject.queries = Some(Arc::clone(&job.stages.observers.queries));
     subject.compare = Some(compare(plan));
     subject.texts = job.source.texts(&plan.scheme.text.columns()).map(|texts| -> Arc<dyn TextReader> {
         Arc::new(ReadableTexts { texts: Mutex::new(texts), rules: plan.scheme.text.clone() })

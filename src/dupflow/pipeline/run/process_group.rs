@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Process 0 has the output and the committer, and owns the state. It determines where the run begins, and
-//! sends that to the others. When one process opens an epoch, all others open it too. Once all processes have reached a
-//! line, all cross it at the same epoch.
+//! sends that to the others. When one process opens an epoch, all others open it too. Once all processes have
+//! reached a line, all cross it at the same epoch.
 //!
 //! A process that fails sends the reason, and keeps its share of the open epochs, so that none of them closes
 //! anywhere. If a process is lost, the processes that notice report it.
@@ -198,11 +198,15 @@ impl PeerProcesses {
                         shared.queue.follow(epoch);
                     }
                     ControlMessage::Durable(epoch) => {
+                        shared.precedes_live(epoch);
+                        // A worker that has nothing more to read does not look.
+                        shared.memory.look(shared.clock.now(), &shared.metrics);
                         if shared.commits.written(epoch, 0) {
                             shared.queue.wake();
                         }
                     }
                     ControlMessage::Stop => {
+                        tracing::info!(process = from, "another process is stopped: all end");
                         if self.is_hub() {
                             self.control.send(ControlMessage::Stop);
                         }

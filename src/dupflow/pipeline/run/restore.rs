@@ -20,7 +20,6 @@ use dupflow_connectors::intake::{Batch, Closed};
 use dupflow_connectors::state::{OpenSnapshot, Snapshot, StateError, UnreadShards};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::run::status::Phase;
-use dupflow_core::time::LiveFrom;
 use dupflow_engine::dataflow::Reference;
 
 /// Approximate bytes of restored documents in one batch.
@@ -63,7 +62,7 @@ impl From<StateError> for RestoreEnd {
 
 /// Restores the share of this process, then lets the readers begin. It runs as the first of the readers that
 /// the queue waits for.
-pub(super) fn restore(mut parts: RestoreParts, live: &LiveFrom, shared: &RunShared) -> Result<(), RunError> {
+pub(super) fn restore(mut parts: RestoreParts, shared: &RunShared) -> Result<(), RunError> {
     shared.status.enter(Phase::Restoring);
     let reference = parts.reference.take();
     let restoring =
@@ -83,7 +82,7 @@ pub(super) fn restore(mut parts: RestoreParts, live: &LiveFrom, shared: &RunShar
     }
     shared.status.enter(Phase::CatchingUp);
     shared.queue.restored();
-    if live.get().is_some() {
+    if shared.live.get().is_some() {
         shared.status.enter(Phase::Live);
     }
     if parts.snapshot.is_some() && shared.process.0 == 0 {

@@ -134,12 +134,23 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     let send =
         peers.clone().map(|peers| Box::new(move |error: &RunError| peers.failed(error)) as SendFailure);
     let failure = RunFailure::new(&queue, &commits, &cancellation, send, &status);
-    let begun = Mutex::default();
+    let (live, begun) = (Arc::clone(&past.live), Mutex::default());
     let budget = stages.spill.as_ref().map(|spill| spill.memory_bytes);
     let memory = MemoryWatch::new(budget);
     let metrics = Arc::clone(&stages.observers.metrics);
-    let shared =
-        Arc::new(RunShared { queue, commits, failure, bad, clock, status, process, memory, metrics, begun });
+    let shared = Arc::new(RunShared {
+        queue,
+        commits,
+        failure,
+        bad,
+        clock,
+        status,
+        process,
+        memory,
+        metrics,
+        live,
+        begun,
+    });
     let told = Arc::downgrade(&shared);
     cancellation.on_failure(move |error| {
         told.upgrade().iter().for_each(|run| run.failure.fail(error.clone().into()));
@@ -334,11 +345,10 @@ fn start_threads(
     for reader in readers {
         started.extend(spawn("reader", shared, move |shared| read(reader, shared)));
     }
-    let live = Arc::clone(&stages.start.live);
     if let Some(WatchedRun { list, again: Some(given) }) = watches {
         started.extend(spawn("watches", shared, move |shared| read_watches(&list, &given, shared)));
     }
-    started.extend(spawn("restore", shared, move |shared| restore(restored, &live, shared)));
+    started.extend(spawn("restore", shared, move |shared| restore(restored, shared)));
     let writes = shared.process.0 == 0;
     if limits.interval.is_some() && writes && stages.retention.follows(RetentionClock::Wall) {
         started.extend(spawn("ticks", shared, |shared| {

@@ -32,8 +32,19 @@ pub(in crate::pipeline) struct RunShared {
     /// The memory budget of this process.
     pub(in crate::pipeline) memory: MemoryWatch,
     pub(in crate::pipeline) metrics: Arc<Metrics>,
+    /// The first live epoch.
+    pub(in crate::pipeline) live: Arc<LiveFrom>,
     /// For each epoch that is not durable, when its first events were taken.
     pub(in crate::pipeline) begun: Mutex<BTreeMap<Epoch, Duration>>,
+}
+
+impl RunShared {
+    /// All epochs up to this one are closed, so the run may be live.
+    pub(in crate::pipeline) fn precedes_live(&self, epoch: Epoch) {
+        if self.live.holds(epoch + 1) {
+            self.status.enter(Phase::Live);
+        }
+    }
 }
 
 /// Starts the worker threads.
@@ -47,7 +58,6 @@ pub(in crate::pipeline) fn start(
 ) -> Result<Workers, String> {
     let (shared, fields) = (Arc::clone(shared), stages.scheme.text.columns());
     let own = stages.fields.clone();
-    let live = Arc::clone(&stages.start.live);
     // One worker of one process attaches the clock time, so that all workers see the same.
     let attaches_time = shared.process.0 == 0 && stages.retention.follows(RetentionClock::Wall);
     let first_here = shared.process.0 * workers;
@@ -56,7 +66,7 @@ pub(in crate::pipeline) fn start(
         let worker = index - first_here;
         let events =
             WorkerIntake { shared: Arc::clone(&shared), worker, decoder, batch: None, attaches_time };
-        (Box::new(events), Box::new(ToCommitter(Arc::clone(&shared), Arc::clone(&live))))
+        (Box::new(events), Box::new(ToCommitter(Arc::clone(&shared))))
     };
     match data {
         None => Workers::start(stages, first, workers, cancellation, parts),
@@ -130,7 +140,7 @@ impl Intake for WorkerIntake {
 }
 
 /// Hands closed epochs to the committer.
-struct ToCommitter(Arc<RunShared>, Arc<LiveFrom>);
+struct ToCommitter(Arc<RunShared>);
 
 impl Emit for ToCommitter {
     fn closed(&mut self, epoch: ClosedEpoch) {
@@ -142,9 +152,7 @@ impl Emit for ToCommitter {
                 format!("the processes have read different inputs: epoch {epoch} is not the same for all");
             self.0.failure.fail(RunError::Process(what));
         } else {
-            if self.1.holds(epoch.progress.epoch + 1) {
-                self.0.status.enter(Phase::Live);
-            }
+            self.0.precedes_live(epoch.progress.epoch);
             self.0.status.closed(epoch.progress.epoch);
             if let Some(RetentionTime::Event(at) | RetentionTime::Wall(at)) = epoch.progress.clock {
                 self.0.status.set_retention_clock(at.seconds());

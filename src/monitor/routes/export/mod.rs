@@ -119,6 +119,6 @@ impl HttpBody for ExportBody {
 
 /// Refuses parameters of a page beside a format of a file.
 pub(super) fn check_whole(is_page: bool) -> Result<(), ErrorAnswer> {
-    let why = "a file has the whole list: after and limit are for pages (format=json)";
+    let why = "a file has the whole list: after, limit and tail are for pages and streams";
     if is_page { Err(ErrorAnswer::wrong(why)) } else { Ok(()) }
 }
