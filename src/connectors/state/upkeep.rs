@@ -21,11 +21,19 @@ impl StoredState {
             let listed = self.kept.iter().flat_map(|kept| &kept.deltas).map(|file| &file.segment.name);
             writers.discard(listed.filter(|name| !self.base.names(name)).cloned().collect());
         }
-        if let Some(delta) = delta.filter(|_| is_certain)
-            && self.files.delete(delta).is_ok()
-        {
-            self.segments.remove(delta);
+        if let Some(delta) = delta.filter(|_| is_certain) {
+            self.delete_segment(delta);
         }
+    }
+
+    /// Removes a segment that no manifest lists. Returns whether that succeeded; if not, it is tried again
+    /// with the next publish.
+    pub(super) fn delete_segment(&mut self, name: &str) -> bool {
+        let is_deleted = self.files.delete(name).is_ok();
+        if is_deleted {
+            self.segments.remove(name);
+        }
+        is_deleted
     }
 
     /// Removes the files that neither of the last two manifests lists, nor a snapshot in use. `manifests` are
