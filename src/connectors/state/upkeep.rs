@@ -50,7 +50,7 @@ impl StoredState {
         let mut old = manifests.iter().filter(|number| **number < before.number);
         let cleared = old.try_for_each(|number| files.delete(&Manifest::name(*number)));
         if let Err(error) = cleared {
-            tracing::warn!(%error, "old state is not removed yet");
+            tracing::warn!(error = error.in_full(), "old state is not removed yet");
             return;
         }
         let mut gone: Vec<String> = segments.extract_if(.., |name| !is_kept(name)).collect();
@@ -59,7 +59,7 @@ impl StoredState {
         }
         for name in gone {
             if let Err(error) = files.delete(&name) {
-                tracing::warn!(%error, "an old state file is not removed yet");
+                tracing::warn!(error = error.in_full(), "an old state file is not removed yet");
                 segments.insert(name);
             }
         }
@@ -95,7 +95,7 @@ impl StoredState {
     fn finish_job(&mut self, result: Result<(), StateError>) {
         self.job = None;
         if let Err(error) = result {
-            tracing::warn!(%error, "state is not compacted; it is tried again later");
+            tracing::warn!(error = error.in_full(), "state is not compacted; it is tried again later");
             self.retry_bytes = self.base.delta_bytes() + self.rule.due_bytes(&self.base) / RETRY_PART;
         }
     }
@@ -163,7 +163,9 @@ impl StoredState {
         let compacted = self.compact();
         match &compacted {
             Ok(()) => tracing::warn!(place = self.files.place(), "there was no room: state is compacted"),
-            Err(error) => tracing::warn!(%error, "there is no room, and none to compact state"),
+            Err(error) => {
+                tracing::warn!(error = error.in_full(), "there is no room, and none to compact state")
+            }
         }
         compacted.is_ok()
     }

@@ -16,7 +16,6 @@
 mod asked;
 mod writer;
 
-use std::error::Error;
 use std::fmt::Debug;
 use std::io;
 
@@ -112,8 +111,7 @@ impl WriterReply {
 
 impl WriterFailure {
     fn new(error: &StateError) -> Self {
-        let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-        Self { what: format!("{error}{source}"), is_full: error.is_full() }
+        Self { what: error.in_full(), is_full: error.is_full() }
     }
 
     /// The error at the owner.
