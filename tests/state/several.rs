@@ -270,7 +270,7 @@ fn attempts_that_fail_at_a_writer_leave_no_files_of_the_owner() {
     let memory = MemoryStore::default();
     let mut state = StoredState::open(Box::new(memory.clone())).unwrap();
     let found = sound(&memory);
-    Several::new(&[found.clone()], &state.owner()).unwrap();
+    Several::new(std::slice::from_ref(&found), &state.owner()).unwrap();
     let failing = Broken::new(memory.clone(), found.count(), Fault::Stop);
     let several = Several::new(&[failing], &state.owner()).unwrap();
     state.share_with(Arc::clone(&several) as _);

@@ -118,7 +118,7 @@ mod tests {
         let source = io::Error::new(io::ErrorKind::StorageFull, "no room");
         let error = StateError::Io { file: "a/b".to_owned(), source };
         assert_eq!(error.in_full(), "state file \"a/b\": no room");
-        let error = StateError::Damaged { file: "a".to_owned(), what: "torn".to_owned() };
-        assert_eq!(error.in_full(), error.to_string());
+        let damaged = StateError::Damaged { file: "a".to_owned(), what: "torn".to_owned() };
+        assert_eq!(damaged.in_full(), damaged.to_string());
     }
 }

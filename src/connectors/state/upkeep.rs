@@ -164,7 +164,7 @@ impl StoredState {
         match &compacted {
             Ok(()) => tracing::warn!(place = self.files.place(), "there was no room: state is compacted"),
             Err(error) => {
-                tracing::warn!(error = error.in_full(), "there is no room, and none to compact state")
+                tracing::warn!(error = error.in_full(), "there is no room, and none to compact state");
             }
         }
         compacted.is_ok()
