@@ -59,6 +59,21 @@ fn messages_arrive_in_order() {
     assert_eq!(next(&events[1]), (0, ControlEvent::Message(ControlMessage::Opened(8))));
 }
 
+/// Under live weights the message that begins a run has the table of a large corpus.
+#[test]
+fn a_message_may_be_long() {
+    let (all, events) = group(2, limits());
+    let long =
+        |length: usize| ControlMessage::Go((0..length).map(|n| u8::try_from(n % 251).unwrap()).collect());
+    // With the letter before them: a piece, one more byte, many pieces.
+    for length in [0, (1 << 20) - 1, 1 << 20, (1 << 21) - 1, 70 << 20] {
+        all[0].control.send(long(length));
+        assert!(next(&events[1]) == (0, ControlEvent::Message(long(length))), "{length}");
+    }
+    all[1].control.send(ControlMessage::Stop);
+    assert_eq!(next(&events[0]), (1, ControlEvent::Message(ControlMessage::Stop)));
+}
+
 #[test]
 fn an_end_in_good_order_is_no_loss() {
     let (mut all, events) = group(3, limits());

@@ -263,3 +263,22 @@ fn deltas_that_an_attempt_has_listed_are_not_removed_on_a_full_disk() {
     drop(state);
     assert_eq!(script::restart(memory).2, script::usual_documents(2));
 }
+
+/// While a writer cannot write, the owner tries again and again, perhaps for days.
+#[test]
+fn attempts_that_fail_at_a_writer_leave_no_files_of_the_owner() {
+    let memory = MemoryStore::default();
+    let mut state = StoredState::open(Box::new(memory.clone())).unwrap();
+    let found = sound(&memory);
+    Several::new(std::slice::from_ref(&found), &state.owner()).unwrap();
+    let failing = Broken::new(memory.clone(), found.count(), Fault::Stop);
+    let several = Several::new(&[failing], &state.owner()).unwrap();
+    state.share_with(Arc::clone(&several) as _);
+    let own = several.share(1, &script::changes(1, &usual(1), &mut Documents::new()));
+    let before = memory.list().unwrap();
+    for _ in 0..5 {
+        let error = state.publish_through(&saved(1, None), &own, 1).unwrap_err().to_string();
+        assert!(error.contains("process 1"), "{error}");
+        assert_eq!(memory.list().unwrap(), before);
+    }
+}

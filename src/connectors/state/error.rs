@@ -1,5 +1,6 @@
 //! Errors of stored state.
 
+use std::error::Error as _;
 use std::io;
 
 use thiserror::Error;
@@ -96,6 +97,12 @@ pub enum StateError {
 }
 
 impl StateError {
+    /// The message, with the reason that the system gives, for the log.
+    pub(super) fn in_full(&self) -> String {
+        let reason = self.source().map(|source| format!(": {source}")).unwrap_or_default();
+        format!("{self}{reason}")
+    }
+
     /// Whether a disk or a quota is full.
     pub(super) fn is_full(&self) -> bool {
         let Self::Io { source, .. } = self else { return false };
@@ -105,5 +112,19 @@ impl StateError {
     /// Whether the file is missing, for example because its owner has replaced it.
     pub(super) fn is_gone(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_in_full_has_the_reason() {
+        let source = io::Error::new(io::ErrorKind::StorageFull, "no room");
+        let error = StateError::Io { file: "a/b".to_owned(), source };
+        assert_eq!(error.in_full(), "state file \"a/b\": no room");
+        let damaged = StateError::Damaged { file: "a".to_owned(), what: "torn".to_owned() };
+        assert_eq!(damaged.in_full(), damaged.to_string());
     }
 }

@@ -297,12 +297,16 @@ impl StoredState {
         let table = saved.table().map(|fingerprint| self.table_file(fingerprint)).transpose()?;
         let asked = self.writers.as_mut().map(|writers| writers.store(through));
         let own = segment::write_delta(&self.files, self.names.next("delta"), changes);
-        let name = own.as_ref().ok().and_then(|own| Some(own.as_ref()?.name.clone()));
+        let mut name = own.as_ref().ok().and_then(|own| Some(own.as_ref()?.name.clone()));
         self.segments.extend(name.clone());
         let theirs = match self.writers.as_mut().zip(asked) {
             Some((writers, asked)) => writers.stored(&self.files, asked),
             None => Ok(Vec::new()),
         };
+        if theirs.is_err() {
+            // No manifest is written that could list it. While a writer fails, each attempt would leave one.
+            name = name.filter(|name| !self.delete_segment(name));
+        }
         let published = own.and_then(|own| Ok((own, theirs?))).and_then(|(own, theirs)| {
             let names: Vec<String> = theirs.iter().map(|delta| delta.name.clone()).collect();
             let deltas = own.into_iter().chain(theirs).collect();

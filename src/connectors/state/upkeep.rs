@@ -23,11 +23,19 @@ impl StoredState {
             let listed = self.kept.iter().flat_map(|kept| &kept.deltas).map(|file| &file.segment.name);
             writers.discard(listed.filter(|name| !self.base.names(name)).cloned().collect());
         }
-        if let Some(delta) = delta.filter(|_| is_certain)
-            && self.files.delete(delta).is_ok()
-        {
-            self.segments.remove(delta);
+        if let Some(delta) = delta.filter(|_| is_certain) {
+            self.delete_segment(delta);
         }
+    }
+
+    /// Removes a segment that no manifest lists. Returns whether that succeeded; if not, it is tried again
+    /// with the next publish.
+    pub(super) fn delete_segment(&mut self, name: &str) -> bool {
+        let is_deleted = self.files.delete(name).is_ok();
+        if is_deleted {
+            self.segments.remove(name);
+        }
+        is_deleted
     }
 
     /// Removes the files that neither of the last two manifests lists, nor a snapshot in use. `manifests` are
@@ -44,7 +52,7 @@ impl StoredState {
         let mut old = manifests.iter().filter(|number| **number < before.number);
         let cleared = old.try_for_each(|number| files.delete(&Manifest::name(*number)));
         if let Err(error) = cleared {
-            tracing::warn!(%error, "old state is not removed yet");
+            tracing::warn!(error = error.in_full(), "old state is not removed yet");
             return;
         }
         let mut gone: Vec<String> = segments.extract_if(.., |name| !is_kept(name)).collect();
@@ -53,7 +61,7 @@ impl StoredState {
         }
         for name in gone {
             if let Err(error) = files.delete(&name) {
-                tracing::warn!(%error, "an old state file is not removed yet");
+                tracing::warn!(error = error.in_full(), "an old state file is not removed yet");
                 segments.insert(name);
             }
         }
@@ -89,7 +97,7 @@ impl StoredState {
     fn finish_job(&mut self, result: Result<(), StateError>) {
         self.job = None;
         if let Err(error) = result {
-            tracing::warn!(%error, "state is not compacted; it is tried again later");
+            tracing::warn!(error = error.in_full(), "state is not compacted; it is tried again later");
             self.retry_bytes = self.base.delta_bytes() + self.rule.due_bytes(&self.base) / RETRY_PART;
         }
     }
@@ -174,7 +182,9 @@ impl StoredState {
         let compacted = self.compact();
         match &compacted {
             Ok(()) => tracing::warn!(place = self.files.place(), "there was no room: state is compacted"),
-            Err(error) => tracing::warn!(%error, "there is no room, and none to compact state"),
+            Err(error) => {
+                tracing::warn!(error = error.in_full(), "there is no room, and none to compact state");
+            }
         }
         compacted.is_ok()
     }

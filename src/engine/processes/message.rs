@@ -1,13 +1,20 @@
 //! The messages of a control connection, and their encoding.
 //!
 //! Message <-> bytes: a letter, then the fields; numbers are little-endian. On the wire each message is a
-//! frame: its length in bytes as a `u32`, then the bytes. A frame of length 0 is a beat: it shows that its
-//! sender is alive.
+//! frame, in pieces: of each its length in bytes as a `u32`, with the highest bit set if another piece of the
+//! frame follows, then the bytes. A frame of length 0 is a beat: it shows that its sender is alive.
 
 use dupflow_core::time::Epoch;
 
-/// The longest frame, in bytes, inclusive. The largest one sent, a run's measures, is far below.
-pub(super) const FRAME_BYTES: u32 = 64 << 20;
+/// The longest piece of a frame, in bytes, inclusive.
+pub(super) const PIECE_BYTES: u32 = 1 << 20;
+
+/// The longest frame, in bytes, inclusive. The largest one sent has a table of document frequencies: 22 bytes
+/// for each feature of the corpus.
+pub(super) const FRAME_BYTES: usize = u32::MAX as usize;
+
+/// Set in the length of a piece that another one follows.
+pub(super) const MORE: u32 = 1 << 31;
 
 /// Messages between each process and process 0, in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,7 +23,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::handshake::is_late;
-use super::message::FRAME_BYTES;
+use super::message::{FRAME_BYTES, MORE, PIECE_BYTES};
 
 /// Frames in the queue. A run sends a few in each epoch.
 const QUEUED: usize = 4096;
@@ -147,9 +147,20 @@ fn write(mut stream: &TcpStream, queued: &Receiver<Vec<u8>>, beat: Duration) -> 
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => break,
         };
-        let length = u32::try_from(frame.len()).ok().filter(|length| *length <= FRAME_BYTES);
-        let length = length.ok_or(io::ErrorKind::FileTooLarge)?;
-        stream.write_all(&[&length.to_le_bytes()[..], &frame].concat())?;
+        if frame.len() > FRAME_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let mut rest = &*frame;
+        loop {
+            let (piece, later) = rest.split_at(rest.len().min(PIECE_BYTES as usize));
+            let length = u32::try_from(piece.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+            let length = if later.is_empty() { length } else { length | MORE };
+            stream.write_all(&[&length.to_le_bytes()[..], piece].concat())?;
+            rest = later;
+            if rest.is_empty() {
+                break;
+            }
+        }
     }
     stream.shutdown(Shutdown::Write)
 }
@@ -162,21 +173,30 @@ fn read(stream: &TcpStream, lost: Duration, on_event: &mut impl FnMut(WireEvent)
         _ if is_late(&error) => format!("it said nothing for {} s", lost.as_secs_f64()),
         _ => error.to_string(),
     };
+    let mut frame = Vec::new();
     loop {
         let mut length = [0; 4];
         if let Err(error) = reader.read_exact(&mut length) {
             return ended(error);
         }
         let length = u32::from_le_bytes(length);
+        let (length, has_more) = (length & !MORE, length & MORE != 0);
         if length == 0 {
             continue;
         }
-        if length > FRAME_BYTES {
-            return format!("it announces a message of {length} bytes, expected at most {FRAME_BYTES}");
+        if length > PIECE_BYTES || frame.len() + length as usize > FRAME_BYTES {
+            return format!(
+                "it announces {length} bytes after {}, expected at most {PIECE_BYTES}, and {FRAME_BYTES} in \
+                all",
+                frame.len()
+            );
         }
-        let mut frame = Vec::new();
         match reader.by_ref().take(u64::from(length)).read_to_end(&mut frame) {
-            Ok(count) if count == length as usize => on_event(WireEvent::Frame(frame)),
+            Ok(count) if count == length as usize => {
+                if !has_more {
+                    on_event(WireEvent::Frame(std::mem::take(&mut frame)));
+                }
+            }
             Ok(_) => return ended(io::ErrorKind::UnexpectedEof.into()),
             Err(error) => return ended(error),
         }

@@ -118,7 +118,7 @@ impl WriterFailure {
             StateError::Io { file, source } => {
                 Self { file: Some(file.clone()), what: source.to_string(), is_full: error.is_full() }
             }
-            error => Self::other(error.to_string()),
+            error => Self::other(error.in_full()),
         }
     }
 
