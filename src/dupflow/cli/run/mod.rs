@@ -177,6 +177,7 @@ fn run_to_end(
     (sender, events): (Sender<RunEvent>, Receiver<RunEvent>),
 ) -> anyhow::Result<Option<Summary>> {
     let mode = Mode::Run { reconcile: args.reconcile };
+    let others = together.as_ref().map(ProcessGroup::failure_sender);
     let mut job = RunJob::assemble(plan, deployment, &mode, inputs, together, started)?;
     job.most_records = args.dry_run;
     let _monitor = monitor::start(plan, deployment, &mut job)?;
@@ -195,6 +196,7 @@ fn run_to_end(
                 signal,
                 "ended before the run had begun: no records have been read, and no results written"
             );
+            others.iter().for_each(|others| others.fail("it was stopped before the run had begun"));
             return Ok(None);
         }
     };
