@@ -131,7 +131,7 @@ impl StoredState {
         others.stop();
         let progress = CompactionProgress::default();
         if let Err(error) = others.gather(&progress) {
-            tracing::warn!(%error, "state is not compacted");
+            tracing::warn!(error = error.in_full(), "state is not compacted");
         }
         let made = progress.take();
         self.segments.extend(made.iter().filter_map(CompactionResult::file).map(|file| file.name.clone()));
@@ -146,7 +146,7 @@ impl StoredState {
         if let Some(mut job) = self.job.take() {
             // The rest of its task is done below.
             if let Err(error) = job.stop() {
-                tracing::warn!(%error, "state is not compacted yet");
+                tracing::warn!(error = error.in_full(), "state is not compacted yet");
             }
             self.job = Some(job);
             self.adopt();

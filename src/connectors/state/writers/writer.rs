@@ -128,7 +128,8 @@ impl StateWriter {
             !listed.contains(&delta.name)
                 && match files.delete(&delta.name) {
                     Err(error) if !error.is_gone() => {
-                        tracing::warn!(%error, "a delta that is not published is not removed");
+                        let error = error.in_full();
+                        tracing::warn!(error, "a delta that is not published is not removed");
                         // It may have been removed nevertheless.
                         files.size(&delta.name).is_err_and(|found| found.is_gone())
                     }

@@ -3,10 +3,8 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use super::tests::{delta, pair};
+use super::tests::{delta, pair, view_with};
 use super::{EachRecord, HistoryStore, KeptHistory};
-use crate::view::{View, ViewContents};
-use dupflow_core::cluster::{ClusterKind, Clusters};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::time::{Epoch, EpochTimes};
 
@@ -30,13 +28,7 @@ impl HistoryStore for DamagedHistory {
 #[test]
 fn a_history_that_cannot_be_read_is_left_alone_and_said() {
     let kept = KeptHistory { store: Box::new(DamagedHistory), age: Duration::from_secs(60) };
-    let view = View::start(
-        "r".to_owned(),
-        ViewContents::Pairs,
-        Clusters::new(ClusterKind::Components, 3),
-        Some(kept),
-    )
-    .unwrap();
+    let view = view_with(kept);
     let feeder = view.feeder();
     feeder.begin_at(7);
     feeder.restored(&[delta((2, 4), 2, 1)]);
@@ -74,9 +66,7 @@ fn pages_are_read_while_the_store_waits() {
     let (is_kept, kept) = channel();
     let (allow, is_allowed) = channel();
     let store = Box::new(WaitingHistory(is_kept, is_allowed));
-    let kept_history = KeptHistory { store, age: Duration::from_secs(60) };
-    let clusters = Clusters::new(ClusterKind::Components, 3);
-    let view = View::start("r".to_owned(), ViewContents::Pairs, clusters, Some(kept_history)).unwrap();
+    let view = view_with(KeptHistory { store, age: Duration::from_secs(60) });
     let feeder = view.feeder();
     feeder.live(0);
     kept.recv().unwrap();

@@ -335,18 +335,18 @@ fn a_commit_without_deltas_voids_no_id() {
     story.restart(0);
 }
 
+/// A view of pairs with a history.
+pub(super) fn view_with(kept: KeptHistory) -> Arc<View> {
+    let clusters = Clusters::new(ClusterKind::Components, 3);
+    View::start("r".to_owned(), ViewContents::Pairs, clusters, Some(kept)).unwrap()
+}
+
 /// What ended is forgotten in the store too, by its age; since when something lives is not.
 #[test]
 fn ends_and_deltas_are_dropped_by_age() {
     let publishes = Publishes::default();
     let kept = KeptHistory { store: Box::new(publishes.clone()), age: Duration::from_secs(1000) };
-    let view = View::start(
-        "r".to_owned(),
-        ViewContents::Pairs,
-        Clusters::new(ClusterKind::Components, 3),
-        Some(kept),
-    )
-    .unwrap();
+    let view = view_with(kept);
     let feeder = view.feeder();
     feeder.live(0);
     let old = EpochTimes { event: None, committed: unix_seconds() - 5000.0 };
