@@ -9,7 +9,7 @@
 # documents that it loses are not the copies. Equal texts must be collapsed before they are indexed.
 set -euo pipefail
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT; cd "$work"
-{ python3 -m venv v && v/bin/pip install -q --disable-pip-version-check usearch==2.26.6 numpy==2.4.6; } ||
+{ python3 -m venv v && v/bin/pip install -q --no-compile --disable-pip-version-check usearch==2.26.6 numpy==2.4.6; } ||
   { echo 'NOT RUN: usearch 2.26.6 cannot be installed'; exit 77; }
 v/bin/python - <<'E'
 import numpy, usearch

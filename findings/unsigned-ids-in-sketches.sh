@@ -10,7 +10,7 @@
 set -euo pipefail
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT; cd "$work"
 get() { mvn -q -B -Dstyle.color=never org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy -Dartifact="$1" -DoutputDirectory="$work/lib"; }
-{ python3 -m venv v && v/bin/pip install -q --disable-pip-version-check datasketches==5.2.0 numpy==2.4.6 &&
+{ python3 -m venv v && v/bin/pip install -q --no-compile --disable-pip-version-check datasketches==5.2.0 numpy==2.4.6 &&
   get org.apache.datasketches:datasketches-java:6.2.0 && get org.apache.datasketches:datasketches-memory:3.0.2; } ||
   { echo 'NOT RUN: datasketches 5.2.0 or datasketches-java 6.2.0 cannot be installed'; exit 77; }
 cat > Ids.java <<'E'
