@@ -31,7 +31,7 @@ use dupflow_core::time::UnixTime;
 #[cfg(feature = "lab")]
 pub(super) use page::{Escaped, STYLE as PAGE_STYLE};
 #[cfg(feature = "lab")]
-pub(super) use passages::{passages_of, put_text};
+pub(super) use passages::{changes_direction, passages_of, put_text};
 use subject::Subject;
 pub use texts::{Figures, TextComparison};
 
