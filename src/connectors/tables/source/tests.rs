@@ -363,8 +363,10 @@ fn texts_are_found_by_id() {
     let place = TestDatabase::new(
         "CREATE TABLE pages (id INTEGER PRIMARY KEY, body TEXT, version INTEGER, title TEXT)",
     );
-    place.run("INSERT INTO pages VALUES (42, '重複', 7, 'title'), (43, NULL, 8, NULL), \
-         (44, char(97, 30, 98), 9, NULL)");
+    place.run(
+        "INSERT INTO pages VALUES (42, '重複', 7, 'title'), (43, NULL, 8, NULL), \
+         (44, char(97, 30, 98), 9, NULL)",
+    );
     let table = DatabaseTable { fields: vec!["title".to_owned()], ..place.table() };
     let id = |text: &str| DocId::new(text).unwrap();
     let at = |offset| Position { partition: 0, offset };
