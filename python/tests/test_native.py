@@ -47,6 +47,14 @@ def test_evidence_and_exact_similarity():
     assert similarities[0, 4] == 1.0 and similarities[0, 2] == pytest.approx(35 / 41)
 
 
+@pytest.mark.parametrize(("pipeline", "least"), [("exact", 0.0), ("minhash", 0.007)])
+def test_copies_have_the_error_of_equal_sketches(pipeline, least):
+    found = native.pairs(native_table(TEXTS), pipeline=pipeline, evidence=True)
+    rows = dict(zip(cells(found, "a", "b"), cells(found, "look", "standard_error"), strict=True))
+    look, error = rows[0, 4]
+    assert look == 0 and error == pytest.approx(least, abs=2e-4)
+
+
 @pytest.mark.parametrize(
     ("ids", "of_type"),
     [

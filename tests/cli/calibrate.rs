@@ -11,7 +11,7 @@ use std::io::Write;
 use serde_json::Value;
 
 use super::dupflow::Place;
-use super::feeds::lines;
+use super::feeds::{lines, upsert, words};
 
 fn corpus(place: &Place) {
     let made =
@@ -251,4 +251,91 @@ fn what_cannot_be_calibrated_is_refused() {
         run.code == 1 && run.err.contains("no pair of the corpus has a similarity of 0.3 or more"),
         "{run:?}"
     );
+}
+
+/// Ids with marks, quotes, tags and control characters: what the page saves is what was drawn.
+#[test]
+fn a_page_answers_for_every_id() {
+    let place = Place::new();
+    let text = |n: usize| format!("one two three four five six seven eight nine ten w{n}");
+    let ids = [
+        "plain",
+        "\u{200e}left",
+        "a\u{200f}\u{61c}b",
+        "\u{202e}x\u{2066}y\u{2069}",
+        "c1\u{85}\u{9f}\u{7f}",
+        "c0\u{0}\u{1}\n\t",
+        "</div>\"&quot;'",
+        "\\u200e",
+        "U+200E [U+200E]",
+    ];
+    place.file("in.jsonl", ids.iter().enumerate().map(|(n, id)| upsert(id, &text(n))).collect::<String>());
+    let all = "calibrate -p exact in.jsonl";
+    assert_eq!(place.run(&format!("{all} --page pairs.html")).code, 0);
+    let page = place.read("pairs.html");
+    let unescaped = |attribute: &str| {
+        let plain = attribute.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
+        plain.replace("&#39;", "'").replace("&amp;", "&")
+    };
+    let saved = page.split(" data-yes=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let answers: String = saved.map(|line| unescaped(line) + "\n").collect();
+    assert!(!answers.is_empty() && !page.contains(['\u{200e}', '\u{202e}', '\u{85}', '\u{7f}']), "{page}");
+    place.file("judged.jsonl", &answers);
+    let judged = place.run(&format!("{all} --labels judged.jsonl"));
+    assert!(
+        judged.out.contains("36 of 36 drawn pairs judged") && !judged.out.contains("not drawn"),
+        "{judged:?}"
+    );
+    let named = lines(&answers).into_iter().flat_map(|line| ["a", "b"].map(|end| line[end].to_string()));
+    assert_eq!(named.collect::<std::collections::BTreeSet<_>>().len(), ids.len());
+}
+
+/// Stop words, a table and names of fields, from a file or an override, into every folder: the file that is
+/// written is the same pipeline, wherever it lies.
+#[test]
+fn a_pipeline_file_finds_what_the_other_one_names() {
+    let place = Place::new();
+    let text = |n: u32| format!("the {} der w{n}", words(0..20));
+    place.file("in.jsonl", (0..6).map(|n| upsert(&n.to_string(), &text(n))).collect::<String>());
+    let made = place.run("calibrate -p exact in.jsonl --unjudged open.jsonl");
+    assert_eq!(made.code, 0, "{made:?}");
+    place.file("judged.jsonl", place.read("open.jsonl").replace("\"duplicate\":null", "\"duplicate\":true"));
+    place.file("conf/stop.txt", "the\nder\n");
+    place.file("out/conf/stop.txt", "other\n");
+    // The name of a table may be the word for none.
+    place.file("conf/live", place.read("in.jsonl"));
+    place.file("live", upsert("x", "another corpus"));
+    let exact = "threshold = 0.5\nfilter.verify = \"exact\"\ntext.stop_words = \"stop.txt\"\n";
+    place.file("conf/exact.toml", exact);
+    let weighted = "[text]\nweights = \"tf-idf\"\nstop_words = \"./stop.txt\"\nidf = \"./live\"\n\
+        fields = { \"ti tle.x\" = 2 }\n[sketch]\nkind = \"dart\"\n";
+    place.file("conf/weighted.toml", weighted);
+    let live = weighted.replace("idf = \"./live\"", "idf = \"live\"");
+    place.file("conf/followed.toml", &live);
+    place.file("folder/deeper/keep", "");
+    let absolute = place.path("conf/stop.txt");
+    let sets = [
+        "",
+        " --set text.stop_words=conf/stop.txt",
+        &format!(" --set text.stop_words={}", absolute.display()),
+    ];
+    for (pipeline, set) in
+        ["exact", "weighted", "followed"].into_iter().flat_map(|p| sets.clone().map(|set| (p, set)))
+    {
+        let scheme = |pipeline: &str| {
+            let checked = place.run(&format!("check -p {pipeline}"));
+            assert_eq!(checked.code, 0, "{checked:?}");
+            let (_, scheme) = checked.out.split_once("scheme ").unwrap();
+            scheme.trim().to_owned()
+        };
+        let expected = scheme(&format!("conf/{pipeline}.toml{set}"));
+        for file in ["mine.toml", "out/mine.toml", "conf/mine.toml", "folder/deeper/mine.toml"] {
+            let run = place.run(&format!(
+                "calibrate -p conf/{pipeline}.toml{set} in.jsonl --labels judged.jsonl -o {file}"
+            ));
+            assert_eq!(run.code, 0, "{run:?}");
+            let found = scheme(&format!("./{file}"));
+            assert_eq!(found, expected, "{pipeline}{set} {file}: {}", place.read(file));
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::dupflow::Place;
-use super::feeds::{lines, pairs};
+use super::feeds::{lines, pairs, upsert, words};
 
 /// A folder with the tour's feed and a generated feed of 400 documents.
 fn with_feeds() -> Place {
@@ -135,4 +135,37 @@ fn changes_accumulate_to_the_clusters() {
             assert_eq!(listed(&left), expected, "{set}{options}");
         }
     }
+}
+
+/// A chain a - b - c - d - e, whose component is a giant. As clusters it is written by its size; lists cut it
+/// into stars like any other, so that each removed document is similar to the one that is kept.
+#[test]
+fn lists_cut_giants_into_stars() {
+    let place = Place::new();
+    let page = |n: u32| words(5 * n..5 * n + 20);
+    let ids = ["a", "b", "c", "d", "e"];
+    place.file("in.jsonl", ids.iter().zip(0..).map(|(id, n)| upsert(id, &page(n))).collect::<String>());
+    let set = "-p exact --set threshold=0.5 --set blocking.kind=scan --set output.clusters=star \
+        --set output.keep=named";
+    let written = |emit: &str, limit: usize| {
+        place.replay(&format!("{set} --set output.cluster_limit={limit} --emit {emit} in.jsonl")).0.out
+    };
+    let similar = pairs(&written("pairs", 2));
+    let giant = "{\"cluster\":\"a\",\"size\":5,\"giant\":true}\n";
+    assert_eq!((written("clusters", 2).as_str(), similar.len()), (giant, 4));
+    for (emit, count) in [("remove", 3), ("keep", 2)] {
+        assert_eq!(written(emit, 2), written(emit, 100), "the limit has no part in lists");
+        assert_eq!(lines(&written(emit, 2)).len(), count);
+    }
+    for row in lines(&written("remove", 2)) {
+        let [id, kept, cluster] = ["id", "kept", "cluster"].map(|key| text(&row, key));
+        let pair = if id < kept { (id, kept.clone()) } else { (kept.clone(), id) };
+        assert!(similar.contains_key(&pair) && cluster == kept, "{row}");
+    }
+    place.replay(&format!(
+        "{set} --set output.cluster_limit=2 --emit documents --mark m in.jsonl -o marked.jsonl"
+    ));
+    let named =
+        lines(&place.read("marked.jsonl")).iter().map(|row| text(row, "m_cluster")).collect::<Vec<_>>();
+    assert_eq!(named, ["b", "b", "b", "d", "d"]);
 }

@@ -317,3 +317,19 @@ fn what_does_not_fit_is_refused_before_the_start() {
         assert!(run.code == 2 && run.err.contains(message), "{sink}: {run:?}");
     }
 }
+
+/// A negative zero is the same time as zero: of two such documents the one with the smaller id is the older,
+/// and one epoch has both.
+#[test]
+fn a_negative_zero_is_a_zero() {
+    let place = Place::new();
+    let at = |ts: &str, id: &str| format!("{{\"ts\":{ts},{}", &upsert(id, &page(0..0, 0))[1..]);
+    for zeros in [["0", "-0.0"], ["-0.0", "0"], ["-0", "0.0"]] {
+        place.file("feed.jsonl", at(zeros[0], "a") + &at(zeros[1], "b") + &at("1", "c"));
+        let (kept, stats) = place.replay("--set output.keep=oldest --emit keep --epoch ts feed.jsonl");
+        assert_eq!((kept.out.as_str(), &stats["epochs"]), ("{\"id\":\"a\"}\n", &json!(2)), "{zeros:?}");
+        let rows = decisions(&place.replay("--emit decisions --epoch all feed.jsonl").0.out);
+        let of: Vec<_> = rows.iter().map(|row| row["of"].clone()).collect();
+        assert_eq!(of, ["a", "a", "a"], "{zeros:?}");
+    }
+}

@@ -241,3 +241,23 @@ fn compare_refuses_what_is_no_list() {
         assert_eq!(place.run(&format!("compare -p {pipeline} {right} {right}")).code, 0);
     }
 }
+
+/// A feature may have the character that separates fields elsewhere: only white space ends one here.
+#[test]
+fn a_separator_of_fields_is_part_of_a_feature() {
+    let place = Place::new();
+    let (own, other) = ("x\u{1e}y z\u{1e}w", "x y z w");
+    place.file("lists.jsonl", record("a", &json!(own)) + &record("b", &json!(other)));
+    assert_eq!(place.replay(&format!("--emit pairs {GIVEN} lists.jsonl")).0.out, "");
+    place.file("a", own);
+    place.file("b", other);
+    let compared = place.run(&format!("compare {GIVEN} a b")).out;
+    assert!(compared.contains("Jaccard, exact              0.0000    0 of 6 distinct"), "{compared}");
+    place.file("asked.jsonl", record("own", &json!(own)));
+    for asked in ["a", "--lines asked.jsonl"] {
+        let lines =
+            lines(&place.run(&format!("query --format json --corpus lists.jsonl {GIVEN} {asked}")).out);
+        let found: Vec<_> = lines.iter().map(|line| line["id"].clone()).collect();
+        assert_eq!(found, ["a"], "{asked}");
+    }
+}

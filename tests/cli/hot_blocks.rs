@@ -227,3 +227,29 @@ fn examples_are_named_as_they_were_read() {
         assert!(!run.err.contains("\\u{0}") && !run.err.contains('\0'), "{run:?}");
     }
 }
+
+/// The figures of `docs/choosing.md`: down to which threshold blocking misses 1 pair in 1,000.
+#[test]
+fn recall_of_blocking_falls_at_low_thresholds() {
+    let place = Place::new();
+    let plan = |threshold: &str| {
+        place.run(&format!("plan -p exact --set blocking.documents=1000000 --set threshold={threshold}")).out
+    };
+    let compares = |share: &str| format!("compares {share} of the pairs at the threshold");
+    for (threshold, share, reaches) in [
+        ("0.8", "0.9990", true),
+        ("0.47", "0.9990", true),
+        ("0.45", "0.9970", false),
+        ("0.4", "0.9824", false),
+        ("0.3", "0.7850", false),
+    ] {
+        let printed = plan(threshold);
+        assert!(printed.contains(&compares(share)), "{threshold}: {printed}");
+        assert_eq!(printed.contains("none reach recall 0.999"), !reaches, "{threshold}: {printed}");
+    }
+    let docs =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/choosing.md")).expect("docs");
+    for figure in ["where that is 0.47 or more", "0.982 of the pairs at 0.4", "0.785 of those"] {
+        assert!(docs.contains(figure), "{figure}");
+    }
+}

@@ -56,3 +56,38 @@ fn a_table_of_other_rules_is_refused() {
     let nothing = place.run("evaluate --write-idf table");
     assert!(nothing.code == 2 && nothing.err.contains("--write-idf needs documents"), "{nothing:?}");
 }
+
+/// Two identical documents by weights that are 0 for what all documents have: no pair, and counted.
+#[test]
+fn texts_whose_features_all_weigh_nothing_are_counted() {
+    let place = Place::new();
+    let same = |id: &str| format!("{{\"id\":\"{id}\",\"text\":\"the lamp is lit at dusk\"}}\n");
+    let other = |id: &str| format!("{{\"id\":\"{id}\",\"text\":\"{id} more texts {id}{id}\"}}\n");
+    let empty = "{\"id\":\"empty\",\"text\":\"?\"}\n";
+    let delete = "{\"id\":\"b\",\"op\":\"delete\"}\n";
+    place.file("two", same("a") + &same("b") + empty);
+    place.file("table", same("a") + &same("b"));
+    let many: String = (0..9).map(|n| other(&format!("o{n}"))).collect();
+    place.file("more", many);
+    place.file("one", delete);
+    for (options, inputs, [weightless, without_token, pairs]) in [
+        ("", "two", [2, 1, 0]),
+        ("", "two more", [0, 1, 1]),
+        ("--epoch events:3", "two", [2, 1, 0]),
+        ("--workers 3 --epoch events:3", "two one", [1, 1, 0]),
+        ("--set text.idf=table", "two", [2, 1, 0]),
+        ("--set text.idf=table", "two more", [2, 1, 0]),
+        ("--set text.idf_form=smooth", "two", [0, 1, 1]),
+    ] {
+        let epoch = if options.contains("--epoch") { "" } else { "--epoch all " };
+        let (run, stats) =
+            place.replay(&format!("-p paper --emit pairs {epoch}{options} {inputs}").replace("  ", " "));
+        let found = ["weightless", "empty", "pairs"].map(|count| stats[count].as_u64());
+        assert_eq!(found, [weightless, without_token, pairs].map(Some), "{options} {inputs}: {}", run.err);
+        let what = match weightless {
+            1 => "; 1 text whose features all weigh 0, in no pair",
+            _ => "; 2 texts whose features all weigh 0, in no pair",
+        };
+        assert_eq!(run.err.contains(what), weightless > 0, "{options} {inputs}: {}", run.err);
+    }
+}

@@ -254,6 +254,24 @@ fn a_dry_run_prints_the_parsed_records() {
     assert_eq!((run.code, run.out.as_str()), (0, expected), "{run:?}");
 }
 
+/// A separator of fields is a character of the text where the pipeline has none; with fields it is a space.
+#[test]
+fn a_dry_run_shows_the_text_that_is_compared() {
+    let place = Place::new();
+    let text = "one two\u{1e}three\u{1e}four";
+    let line = json!({ "id": "a", "text": text, "title": "five\u{1e}six" }).to_string();
+    place.file("a.jsonl", &line);
+    place.file("a.csv", format!("id,text,title\na,{text},five\u{1e}six\n"));
+    for input in ["a.jsonl", "a.csv"] {
+        let run = place.run(&format!("replay --dry-run=5 {input}"));
+        let whole = "  \"a\", 18 bytes\n    \"one two\\u{1e}three\\u{1e}four\"\n";
+        assert!(run.out.ends_with(whole), "{run:?}");
+        let run = place.run(&format!("replay --dry-run=5 --set text.fields.title=1 {input}"));
+        let parts = "  \"a\", 18 bytes\n    \"one two three four\"\n    title: \"five six\"\n";
+        assert!(run.out.ends_with(parts), "{run:?}");
+    }
+}
+
 /// A snapshot of a Hugging Face repository: all files are links to others.
 #[cfg(unix)]
 #[test]

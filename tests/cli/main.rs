@@ -16,6 +16,7 @@ mod documents;
 mod doors;
 mod dupflow;
 mod evaluate;
+mod evidence;
 mod features;
 mod feeds;
 mod fields;

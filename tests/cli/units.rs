@@ -4,6 +4,8 @@
 //! an update or a delete; a row that depends on epochs or workers; a command that takes a unit for a
 //! document.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use super::dupflow::Place;
@@ -170,6 +172,87 @@ fn documents_are_written_without_repeated_units() {
     place.file("feed.csv", table(&other));
     place.replay(&format!("{documents} feed.csv -o clean.csv"));
     assert_eq!(place.read("clean.csv"), table(&(paragraph(3) + "\n \n")));
+}
+
+/// Prints the rows of a table as JSON: its path, the delimiter, the escape or nothing, and whether a doubled
+/// quote is one.
+const READ_TABLE: &str = "import csv, json, sys
+path, delimiter, escape, doubled = sys.argv[1:]
+with open(path, newline='', encoding='utf-8') as table:
+    dialect = dict(delimiter=delimiter, escapechar=escape or None, doublequote=bool(doubled))
+    print(json.dumps(list(csv.reader(table, **dialect))))";
+
+/// Delimiter × escape × how quotes are written × line ends inside × the place of the cut: other programs read
+/// what was kept, and so does this one.
+#[test]
+fn cut_cells_are_read_back() {
+    let place = Place::new();
+    let own = |n: u32| format!("{} says \"it's\\\"\\; in c:\\dir\\, and\n\"so\"", paragraph(n));
+    let again = format!("\"{}\" \\ said\nagain\\", paragraph(1));
+    let texts = |end: &str| {
+        let [both, parted] = [format!("{again}\n\n{}", own(2)), format!("{}\n\n{}", own(4), own(5))];
+        [
+            ["a", &both, &both],
+            ["b", &format!("{again}\n\n{}", own(3)), &own(3)],
+            ["c", &parted.replace("\n\n", &format!("\n\n{again}\n\n")), &parted],
+            ["d", &format!("{}\n\n{again}", own(6)), &(own(6) + "\n\n")],
+            ["e", &again, ""],
+        ]
+        .map(|row| row.map(|cell| cell.replace('\n', end)))
+    };
+    let has_python = Command::new("python3").args(["-c", "import csv"]).output();
+    if !has_python.is_ok_and(|run| run.status.success()) {
+        println!("SKIPPED the reader of Python: there is no python3");
+        return;
+    }
+    let documents = REMOVE.replace("remove", "documents");
+    for (delimiter, escape, doubled, end) in [
+        (",", "", true, "\n"),
+        (";", "", true, "\r\n"),
+        (",", "\\", false, "\n"),
+        ("\t", "\\", false, "\r\n"),
+        (";", "\\", false, "\n"),
+        ("\t", "\\", true, "\n"),
+    ] {
+        let quote = |text: &str| {
+            let text = if escape.is_empty() { text.to_owned() } else { text.replace(escape, "\\\\") };
+            format!("\"{}\"", text.replace('"', if doubled { "\"\"" } else { "\\\"" }))
+        };
+        let texts = texts(end);
+        let row = |[id, text, _]: &[String; 3]| format!("{id}{delimiter}{}{delimiter}\n", quote(text));
+        let header = format!("id{delimiter}text{delimiter}n\n");
+        place.file("in.csv", header + &texts.iter().map(row).collect::<String>());
+        let typed = if delimiter == "\t" { "tab" } else { delimiter };
+        let escaped = if escape.is_empty() { String::new() } else { format!(" --csv-escape {escape}") };
+        let layout = format!("--format csv --csv-delimiter {typed}{escaped}");
+        place.replay(&format!("{documents} {layout} in.csv -o clean.csv"));
+        place.replay(&format!("{documents} --mark dup {layout} in.csv -o marked.csv"));
+        let read = |file: &str, doubled: bool| -> Vec<Vec<String>> {
+            let doubled = if doubled { "1" } else { "" };
+            let run = Command::new("python3")
+                .args(["-c", READ_TABLE, file, delimiter, escape, doubled])
+                .current_dir(place.path("."))
+                .output()
+                .unwrap();
+            serde_json::from_slice(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:?}"))
+        };
+        // A row that is not cut is copied as it was.
+        for knows_doubled in [true, doubled] {
+            let (clean, marked) = (read("clean.csv", knows_doubled), read("marked.csv", knows_doubled));
+            for (n, [id, text, kept]) in texts.iter().enumerate() {
+                assert_eq!(clean[1 + n], [id, kept, ""], "{delimiter:?} {escape:?} {doubled}");
+                assert_eq!(marked[1 + n][..3], [id, text, ""], "{delimiter:?} {escape:?} {doubled}");
+            }
+        }
+        let feed = texts.iter().map(|[id, _, kept]| upsert(id, kept)).collect::<String>();
+        place.file("kept.jsonl", feed);
+        let [read, expected] = [format!("{layout} clean.csv"), "kept.jsonl".to_owned()].map(|of| {
+            let look = place.run(&format!("replay --dry-run=9 {of}"));
+            assert_eq!(look.code, 0, "{look:?}");
+            look.out.split_once('\n').unwrap().1.to_owned()
+        });
+        assert_eq!(read, expected, "{}", place.read("clean.csv"));
+    }
 }
 
 /// The marks of scripts of several bytes, of a text that is repeated as a whole and of an empty one.

@@ -31,7 +31,8 @@ const KEPT: usize = 256;
 pub(crate) struct Dialect {
     /// The separator of cells.
     pub(crate) delimiter: u8,
-    /// A byte that escapes a quote inside quotes, in addition to a doubled quote.
+    /// A byte that escapes a quote inside quotes, in addition to a doubled quote. Of a table that has one, a
+    /// doubled quote is read and not written: other programs may not read it there.
     pub(crate) escape: Option<u8>,
 }
 
@@ -53,11 +54,26 @@ impl Dialect {
         out.push(b'"');
         for byte in content {
             if *byte == b'"' || self.escape == Some(*byte) {
-                out.push(*byte);
+                out.push(self.escape.unwrap_or(b'"'));
             }
             out.push(*byte);
         }
         out.push(b'"');
+    }
+
+    /// Appends cells with a delimiter between any two. A single empty one is in quotes, as it would be no row
+    /// otherwise.
+    pub(crate) fn push_row<'c>(self, cells: impl Iterator<Item = &'c [u8]>, out: &mut Vec<u8>) {
+        let begin = out.len();
+        for (place, cell) in cells.enumerate() {
+            if place > 0 {
+                out.push(self.delimiter);
+            }
+            self.push_cell(cell, out);
+        }
+        if out.len() == begin {
+            self.push_quoted(&[], out);
+        }
     }
 }
 
@@ -72,7 +88,7 @@ impl From<u8> for Dialect {
 pub(crate) struct CsvReader {
     file: Box<dyn BufRead + Send>,
     reader: Reader,
-    delimiter: u8,
+    dialect: Dialect,
     names: WantedColumns,
     /// The indices of the wanted columns, once the first row has been read.
     columns: Option<ColumnIndices>,
@@ -154,11 +170,12 @@ impl CsvReader {
         columns: &WantedColumns,
         dialect: impl Into<Dialect>,
     ) -> Self {
-        let Dialect { delimiter, escape } = dialect.into();
+        let dialect = dialect.into();
+        let Dialect { delimiter, escape } = dialect;
         Self {
             file,
             reader: ReaderBuilder::new().delimiter(delimiter).escape(escape).build(),
-            delimiter,
+            dialect,
             names: columns.clone(),
             columns: None,
             fields: vec![0; 64 << 10],
@@ -206,9 +223,9 @@ impl CsvReader {
         let quoted: Vec<_> =
             names.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
         if let Some((reason, cause)) = self.names.missing(|name| find(name).is_some(), &quoted) {
-            let other = [b';', b'\t', b'|', b',']
-                .into_iter()
-                .find(|other| *other != self.delimiter && names.len() == 1 && names[0].contains(other));
+            let other = [b';', b'\t', b'|', b','].into_iter().find(|other| {
+                *other != self.dialect.delimiter && names.len() == 1 && names[0].contains(other)
+            });
             let hint = other.map_or_else(String::new, |other| {
                 format!(
                     "; with {:?} between its columns: --csv-delimiter '{}'",
@@ -250,18 +267,12 @@ impl CsvReader {
     /// The row that was read last, written as in a file, without its line end; at most `most` of its fields
     /// and of their bytes.
     fn written(&self, most: usize) -> Vec<u8> {
-        let mut row = csv::WriterBuilder::new().delimiter(self.delimiter).from_writer(Vec::new());
-        let mut from = 0;
-        for end in self.ends.iter().take(most).map(|end| (*end).min(most)) {
-            // Writing to memory cannot fail.
-            row.write_field(&self.fields[from..end]).unwrap_or(());
-            from = end;
-        }
+        let mut row = Vec::new();
         if !self.ends.is_empty() {
-            row.write_record(None::<&[u8]>).unwrap_or(());
+            let ends = self.ends.iter().take(most).map(|end| (*end).min(most));
+            let cells = ends.scan(0, |from, end| Some(&self.fields[std::mem::replace(from, end)..end]));
+            self.dialect.push_row(cells, &mut row);
         }
-        let mut row = row.into_inner().unwrap_or_default();
-        row.pop();
         row
     }
 

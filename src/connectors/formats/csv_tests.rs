@@ -101,9 +101,9 @@ fn lines_are_counted() {
 /// A bad row is kept in the form in which a file has it: corrected, it can be read.
 #[test]
 fn a_bad_row_is_kept_as_a_row() {
-    let cells = ["k1", "some \"text\", with\ttab,\nand line", "yesterday", ""];
-    for delimiter in [b',', b'\t'] {
-        let mut file = csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
+    let cells = ["k1", "some \"text\", with\ttab,\nand line in c:\\n\\", "yesterday", ""];
+    for (delimiter, escape) in [(b',', None), (b'\t', None), (b'\t', Some(b'\\'))] {
+        let dialect = Dialect { delimiter, escape };
         let names = ["id", "text", "ts", "op"];
         let bad = |at: usize, cell: &'static str| {
             let mut row = cells.map(str::to_owned);
@@ -114,11 +114,13 @@ fn a_bad_row_is_kept_as_a_row() {
         let long = "x".repeat(1025);
         let long: &'static str = long.leak();
         let rows = [bad(2, "yesterday"), bad(2, "1714979289000"), bad(3, "insert"), bad(0, long)];
-        file.write_record(names).unwrap();
-        rows.iter().for_each(|row| file.write_record(row).unwrap());
-        file.write_record(["", "", "", "delete"]).unwrap();
-        let reader =
-            CsvReader::new(Box::new(Cursor::new(file.into_inner().unwrap())), &columns(&[]), delimiter);
+        let mut file = Vec::new();
+        let without_id = ["", "", "", "delete"].map(str::to_owned);
+        for row in [&names.map(str::to_owned)].into_iter().chain(&rows).chain([&without_id]) {
+            dialect.push_row(row.iter().map(String::as_bytes), &mut file);
+            file.push(b'\n');
+        }
+        let reader = CsvReader::new(Box::new(Cursor::new(file)), &columns(&[]), dialect);
         let found = ReadResult::read_all(reader, 10);
         let reasons: Vec<_> = found.damages.iter().map(|damage| damage.reason).collect();
         let expected = [
@@ -132,6 +134,7 @@ fn a_bad_row_is_kept_as_a_row() {
         for (damage, row) in found.damages.iter().zip(&rows) {
             let mut kept = csv::ReaderBuilder::new()
                 .delimiter(delimiter)
+                .escape(escape)
                 .has_headers(false)
                 .from_reader(&damage.head[..]);
             let kept: Vec<[String; 4]> = kept.deserialize().map(Result::unwrap).collect();
@@ -140,7 +143,7 @@ fn a_bad_row_is_kept_as_a_row() {
             let mended = text.replace("yesterday", "5").replace("1714979289000", "5").replace("insert", "");
             let header = names.join(str::from_utf8(&[delimiter]).unwrap());
             let mended = format!("{header}\n{}\n", mended.replace(long, "k1"));
-            let again = CsvReader::new(Box::new(Cursor::new(mended.into_bytes())), &columns(&[]), delimiter);
+            let again = CsvReader::new(Box::new(Cursor::new(mended.into_bytes())), &columns(&[]), dialect);
             let again = ReadResult::read_all(again, 10);
             assert_eq!((again.ids(), again.texts()), (vec!["k1"], vec![cells[1]]));
         }

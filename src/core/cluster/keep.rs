@@ -226,22 +226,19 @@ fn ascending(number: f64) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Age {
     is_unknown: bool,
-    /// The time stamp; its order as an integer is that of [`f64::total_cmp`].
-    order: i64,
+    /// The time stamp, as an integer of the same order.
+    order: u64,
 }
 
 impl Age {
     /// The age of a document with these facts.
     pub fn new(facts: Facts) -> Self {
-        let bits = facts.ts.unwrap_or_default().to_bits().cast_signed();
-        // Of negative numbers all bits but the sign are inverted: the greater magnitude is the older.
-        let order = bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed();
-        Self { is_unknown: facts.ts.is_none(), order }
+        Self { is_unknown: facts.ts.is_none(), order: facts.ts.map_or(0, ascending) }
     }
 
     /// Two numbers in the same order.
     fn to_words(self) -> (u64, u64) {
-        (self.is_unknown.into(), self.order.cast_unsigned() ^ 1 << 63)
+        (self.is_unknown.into(), self.order)
     }
 }
 
@@ -269,7 +266,8 @@ mod tests {
     #[test]
     fn ages_are_ordered_as_their_time_stamps() {
         let age = |ts| Age::new(Facts { ts, bytes: 0, position: Position::default() });
-        let ascending = [f64::MIN, -2.5, -0.0, 0.0, 1e-300, 1.5, 1_793_491_200.25, f64::MAX];
+        assert_eq!(age(Some(-0.0)), age(Some(0.0)));
+        let ascending = [f64::MIN, -2.5, -0.0, 1e-300, 1.5, 1_793_491_200.25, f64::MAX];
         for pair in ascending.windows(2) {
             assert!(age(Some(pair[0])) < age(Some(pair[1])), "{pair:?}");
         }
@@ -290,6 +288,7 @@ mod tests {
         assert_eq!(all, ["b", "😀", "c", "名前"]);
         assert_eq!(kept(&KeepRule::Oldest, &members[..4]), "c", "of equal times the smallest id");
         assert_eq!(kept(&KeepRule::Oldest, &[("z", None, 1), ("y", None, 1)]), "y");
+        assert_eq!(kept(&KeepRule::Oldest, &[("y", Some(0.0), 1), ("z", Some(-0.0), 1)]), "y");
         assert_eq!(
             kept(&KeepRule::Oldest, &[("a", None, 1), ("z", Some(f64::MAX), 1)]),
             "z",

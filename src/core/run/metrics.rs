@@ -28,6 +28,10 @@ counters! {
     Events "events" "Records read that are events.",
     Bytes "bytes" "Bytes of text read.",
     Empty "empty" "Upserts whose text has no token.",
+    Weightless "weightless"
+        "Texts whose features all weigh 0: they are in no pair. Upserts under frozen weights; under live \
+        ones documents for which that begins, by an event or by a new table.",
+    WeightlessEnded "weightless_ended" "Documents under live weights for which that ends.",
     TooShort "too_short"
         "Upserts whose text has fewer words than filter.least_words: they are in pairs with their copies \
         only.",

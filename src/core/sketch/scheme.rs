@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::params::SketchParams;
-use super::theory::estimate::standard_error;
 use crate::description::Description;
 use crate::doc::units::UnitRules;
 use crate::pair::{Evidence, Similarity};
@@ -122,18 +121,24 @@ impl Scheme {
         }
     }
 
-    /// The standard error of a pair's similarity, given its evidence. 0 if the similarity is exact: for
-    /// copies, for fingerprints, and where features are compared.
+    /// The [stated error](crate::sketch::Estimator::stated_error) of a pair's similarity, given its evidence.
+    /// 0 if the similarity is exact: for fingerprints, and where features are compared. Copies of one sketch
+    /// are as similar as their sketches say.
     pub fn standard_error(&self, similarity: Similarity, evidence: Evidence) -> f64 {
-        if self.exact || evidence.look == 0 || self.measure() == Measure::Hamming {
+        if self.exact || self.measure() == Measure::Hamming {
             return 0.0;
         }
-        if self.sketch.scaled().is_some() {
+        let share = similarity.get();
+        if self.sketch.scaled().is_some() && evidence.components > 0 {
             // The components that were read are the sample of the smaller text.
-            let share = similarity.get();
-            return (share * (1.0 - share) / f64::from(evidence.components.max(1))).sqrt();
+            let sample = f64::from(evidence.components);
+            return if share < 1.0 {
+                (share * (1.0 - share) / sample).sqrt()
+            } else {
+                (3.0 / sample).min(1.0)
+            };
         }
-        standard_error(similarity.get(), self.sketch.size, self.sketch.bits)
+        self.sketch.estimator().stated_error(share)
     }
 
     /// When document frequencies are counted again; `None` if weights do not use live document frequencies.

@@ -9,7 +9,7 @@ use super::given::Given;
 use super::tokens::{Marks, Normalize, Spaceless, Stem};
 use super::weights::Weights;
 use crate::description::{Description, FieldValue};
-use crate::doc::FIELD_SEPARATOR;
+use crate::doc::{FIELD_SEPARATOR, without_separators};
 
 /// What a shingle is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,9 +180,15 @@ impl TextRules {
         TextColumns { further: self.field_names(), given: self.given }
     }
 
+    /// A text that has no fields, as the rules read it: where they have fields, a separator in it would begin
+    /// one.
+    pub fn alone(&self, text: String) -> String {
+        if self.fields.is_empty() { text } else { without_separators(&text).into_owned() }
+    }
+
     /// Splits a text into its own part and its fields. If the rules have no fields, the text is not searched
     /// for separators.
-    pub(super) fn parts<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> + use<'t> {
+    pub fn parts<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> + use<'t> {
         text.splitn(1 + self.fields.len(), FIELD_SEPARATOR)
     }
 

@@ -53,7 +53,7 @@ pub(super) struct SketchComparison {
     pub(super) equal: Option<usize>,
     /// The estimated similarity, from 0 to 1. Of scaled sketches with all values it is exact.
     pub(super) estimate: f64,
-    /// The standard error of an estimate at that similarity.
+    /// The [error stated](Estimator::stated_error) beside it.
     pub(super) standard_error: f64,
     /// Blocks that hold both sketches.
     pub(super) shared: Vec<BlockKey>,
@@ -138,7 +138,7 @@ impl Examiner {
         let verdict = self.filter.decide(a.sketch.view(), b.sketch.view());
         let standard_error = match self.scheme.sketch.scaled() {
             Some(_) if self.verifies => 0.0,
-            _ => self.estimator.standard_error(estimate),
+            _ => self.estimator.stated_error(estimate),
         };
         SketchComparison {
             equal: self.shape().map(|shape| PlaceEstimator::new(shape).count(x, y)),

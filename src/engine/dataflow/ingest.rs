@@ -160,7 +160,7 @@ impl Batches {
         let until = self.stages.until;
         let (mut after, mut undated) = (0, 0);
         let mut arrivals = self.outputs.arrivals.at(capabilities);
-        let (mut events, mut bytes, mut empty, mut too_short) = (0, 0, 0, 0);
+        let (mut events, mut bytes, mut empty, mut weightless, mut too_short) = (0, 0, 0, 0, 0);
         let (mut restored, mut reference) = (0, 0);
         let (mut newest, mut flaws) = (None, [0; 3]);
         let mut updates = Vec::new();
@@ -182,6 +182,7 @@ impl Batches {
                     events += 1;
                     bytes += u64::from(arrival.bytes);
                     empty += u64::from(matches!(arrival.content, ArrivalContent::Empty));
+                    weightless += u64::from(matches!(arrival.content, ArrivalContent::Weightless));
                     too_short += u64::from(is_too_short(&arrival.content, &*self.stages.filter));
                     arrival
                 }
@@ -212,6 +213,7 @@ impl Batches {
             (Counter::Events, events),
             (Counter::Bytes, bytes),
             (Counter::Empty, empty),
+            (Counter::Weightless, weightless),
             (Counter::TooShort, too_short),
             (Counter::FieldsMissing, flaws[0]),
             (Counter::FieldsTooLong, flaws[1]),

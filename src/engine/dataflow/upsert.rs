@@ -84,7 +84,7 @@ impl Follow for Memberships {
     fn value(content: &ArrivalContent) -> SketchHalf {
         match content {
             ArrivalContent::Delete => SketchHalf::ENDED,
-            ArrivalContent::Empty => SketchHalf::NO_SKETCH,
+            ArrivalContent::Empty | ArrivalContent::Weightless => SketchHalf::NO_SKETCH,
             ArrivalContent::Sketch(id, _) => SketchHalf(id.low()),
             ArrivalContent::Terms(_) => unreachable!("only live weights sketch later"),
             ArrivalContent::Units(_) => unreachable!("units are members in place of their document"),

@@ -245,7 +245,7 @@ mod tests {
             push_cells(&mut out, dialect, &cells);
             String::from_utf8(out).unwrap()
         };
-        assert_eq!(written(escaped), "x,\"a,\\\\\",\"\"\"b\\\\\"\n");
+        assert_eq!(written(escaped), "x,\"a,\\\\\",\"\\\"b\\\\\"\n");
         assert_eq!(written(comma), "x,\"a,\\\",\"\"\"b\\\"\n");
     }
 }

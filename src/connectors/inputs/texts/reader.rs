@@ -6,6 +6,7 @@
 //! path is the id. Its text is the present one, since only the name identifies it. Standard input and pipes
 //! cannot be read twice.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
@@ -134,9 +135,8 @@ impl FileTexts {
                     let Some(text) = str::from_utf8(text).ok().filter(|_| own.as_ref() == Some(id)) else {
                         break;
                     };
-                    let mut text = text.to_owned();
+                    let mut text = self.alone(text.into()).into_owned();
                     if row.fields.iter().any(|field| !field.is_empty()) {
-                        text = without_separators(&text).into_owned();
                         for field in &row.fields {
                             text.push(FIELD_SEPARATOR);
                             text.push_str(&without_separators(&String::from_utf8_lossy(field)));
@@ -247,8 +247,12 @@ impl FileTexts {
             (BadRecord::Unreadable, Some(cause)) => gone(&format!("cannot be read: {cause}")),
             _ => gone("holds no document any more"),
         })?;
-        let text = if !self.columns.is_empty() { without_separators(&text) } else { text };
-        Ok(FoundText::new(&text).at(path.display().to_string()))
+        Ok(FoundText::new(&self.alone(text)).at(path.display().to_string()))
+    }
+
+    /// The text of a record before its fields.
+    fn alone<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
+        if self.columns.is_empty() { text } else { without_separators(&text).into_owned().into() }
     }
 }
 

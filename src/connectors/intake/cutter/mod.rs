@@ -323,8 +323,10 @@ impl<'q> Cutter<'q> {
         take: impl FnOnce(&mut Self) -> T,
         put: impl FnOnce(&mut Self, T),
     ) -> Result<(), Closed> {
-        let before = self.last_ts.replace(ts.to_bits());
-        let opens = self.rule == EpochRule::Ts && before.is_some_and(|before| before != ts.to_bits());
+        // The sum makes a negative zero positive, so that equal times have equal bits.
+        let bits = (ts + 0.0).to_bits();
+        let before = self.last_ts.replace(bits);
+        let opens = self.rule == EpochRule::Ts && before.is_some_and(|before| before != bits);
         let wait = self.pace.as_mut().and_then(|pace| pace.wait(ts, self.clock.now()));
         if opens || wait.is_some() {
             // The records before must not wait with this one.

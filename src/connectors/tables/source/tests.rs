@@ -363,16 +363,21 @@ fn texts_are_found_by_id() {
     let place = TestDatabase::new(
         "CREATE TABLE pages (id INTEGER PRIMARY KEY, body TEXT, version INTEGER, title TEXT)",
     );
-    place.run("INSERT INTO pages VALUES (42, '重複', 7, 'title'), (43, NULL, 8, NULL)");
+    place.run(
+        "INSERT INTO pages VALUES (42, '重複', 7, 'title'), (43, NULL, 8, NULL), \
+         (44, char(97, 30, 98), 9, NULL)",
+    );
     let table = DatabaseTable { fields: vec!["title".to_owned()], ..place.table() };
     let id = |text: &str| DocId::new(text).unwrap();
     let at = |offset| Position { partition: 0, offset };
     let mut with_title = table.texts(&vec!["title".to_owned()].into()).unwrap();
     assert_eq!(with_title.text(&id("42"), at(7)).unwrap().text, "重複\u{1e}title");
+    assert_eq!(with_title.text(&id("44"), at(9)).unwrap().text, "a b", "a separator would begin a title");
     let mut texts = table.texts(&TextColumns::default()).unwrap();
     assert_eq!(texts.text(&id("42"), at(7)).unwrap().text, "重複");
+    assert_eq!(texts.text(&id("44"), at(9)).unwrap().text, "a\u{1e}b");
     for (wanted, offset, what) in
-        [("42", 6, "has changed since"), ("43", 8, "no text any more"), ("44", 9, "no row has the id \"44\"")]
+        [("42", 6, "has changed since"), ("43", 8, "no text any more"), ("45", 9, "no row has the id \"45\"")]
     {
         let told = texts.text(&id(wanted), at(offset)).unwrap_err();
         assert!(matches!(&told, NoText::Gone(why) if why.contains(what)), "{told}");

@@ -38,8 +38,11 @@ impl TableTexts {
                 };
                 let further: Vec<String> =
                     self.fields.iter().map(|field| further(field).unwrap_or_default()).collect();
-                if further.iter().all(String::is_empty) {
+                if self.fields.is_empty() {
                     return Ok(FoundText::new(&text));
+                }
+                if further.iter().all(String::is_empty) {
+                    return Ok(FoundText::new(&without_separators(&text)));
                 }
                 let parts = std::iter::once(&text).chain(&further).map(|part| without_separators(part));
                 let parts: Vec<_> = parts.collect();

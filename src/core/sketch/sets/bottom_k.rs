@@ -96,6 +96,10 @@ impl Estimator for BottomKEstimator {
     fn standard_error(&self, similarity: f64) -> f64 {
         (similarity * (1.0 - similarity) / self.size as f64).sqrt()
     }
+
+    fn unseen(&self) -> f64 {
+        (3.0 / self.size as f64).min(1.0)
+    }
 }
 
 #[cfg(test)]

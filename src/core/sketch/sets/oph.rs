@@ -27,6 +27,7 @@ use crate::sketch::bits::Packer;
 use crate::sketch::kernel;
 use crate::sketch::kernel::bins::{EMPTY, FillFn};
 use crate::sketch::sampler::{Sampler, Sketcher};
+use crate::sketch::theory::agreement::Agreement;
 use crate::sketch::theory::{Estimator, estimate, variance};
 use crate::text::Features;
 
@@ -155,6 +156,11 @@ impl Estimator for OphOriginalEstimator {
     /// An upper bound: the value for independent components.
     fn standard_error(&self, similarity: f64) -> f64 {
         variance::of_bits(1.0, similarity, self.size, self.bits).sqrt()
+    }
+
+    /// That of a place for each bin.
+    fn unseen(&self) -> f64 {
+        Agreement::Bits(self.bits).unseen(self.size)
     }
 }
 

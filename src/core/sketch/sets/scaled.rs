@@ -146,6 +146,11 @@ impl Estimator for ScaledEstimator {
     fn standard_error(&self, similarity: f64) -> f64 {
         (similarity * (1.0 - similarity) / f64::from(Self::LEAST)).sqrt()
     }
+
+    /// The same.
+    fn unseen(&self) -> f64 {
+        3.0 / f64::from(Self::LEAST)
+    }
 }
 
 #[cfg(test)]

@@ -89,6 +89,15 @@ impl Agreement {
         let p = self.probability(similarity);
         (p * (1.0 - p) / size as f64).sqrt() / slope
     }
+
+    /// By how much the similarity may be below 1 where all of `size` places agree: `1 - s` at `p(s) = 1 - 3 /
+    /// K`. At that similarity all agree with probability 0.05 (the rule of three).
+    pub fn unseen(self, size: usize) -> f64 {
+        match self {
+            Self::Bit => 0.0,
+            _ => (1.0 - self.similarity((1.0 - 3.0 / size as f64).max(0.0))).min(1.0),
+        }
+    }
 }
 
 /// The layout of a sketch that is compared place by place: K places of the same number of bits, stored as bit
@@ -193,6 +202,11 @@ mod tests {
                 assert!((error / expected - 1.0).abs() < 1e-6, "{agreement:?} {s}: {error} {expected}");
             }
             assert!(agreement.standard_error(1.0, 100) < 1e-12);
+            // All of 300 places agree with the probability 0.05, and of few places nothing follows.
+            let agree = agreement.probability(1.0 - agreement.unseen(300)).powi(300);
+            assert!((agree - 0.05).abs() < 2e-3, "{agreement:?}: {agree}");
+            assert!((agreement.unseen(2) - 1.0).abs() < 1e-12, "{agreement:?}");
         }
+        assert!(Agreement::Bit.unseen(64) < 1e-15);
     }
 }

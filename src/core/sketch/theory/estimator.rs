@@ -14,6 +14,16 @@ pub trait Estimator: Send + Sync + fmt::Debug {
 
     /// The standard deviation of estimates at this similarity, by theory.
     fn standard_error(&self, similarity: f64) -> f64;
+
+    /// By how much the similarity may be below 1 where the sketches agree: at such a similarity they agree
+    /// with probability 0.05.
+    fn unseen(&self) -> f64;
+
+    /// The error that is stated beside an estimate. The [standard error](Self::standard_error) is 0 at 1,
+    /// though different texts may have sketches that agree: there it is [what is not seen](Self::unseen).
+    fn stated_error(&self, estimate: f64) -> f64 {
+        if estimate < 1.0 { self.standard_error(estimate) } else { self.unseen() }
+    }
 }
 
 /// The estimator for sketches that are compared place by place: it counts the places that agree.
@@ -42,5 +52,9 @@ impl Estimator for PlaceEstimator {
 
     fn standard_error(&self, similarity: f64) -> f64 {
         self.shape.agreement.standard_error(similarity, self.shape.size)
+    }
+
+    fn unseen(&self) -> f64 {
+        self.shape.agreement.unseen(self.shape.size)
     }
 }

@@ -111,6 +111,13 @@ impl Estimator for TwoWidths {
     fn standard_error(&self, similarity: f64) -> f64 {
         self.combined_variance(similarity).sqrt()
     }
+
+    /// The rule of three, with an accidental agreement at the mean probability.
+    fn unseen(&self) -> f64 {
+        let size: usize = self.0.iter().map(|part| part.size).sum();
+        let accident = self.mean(|part| estimate::accident(part.bits));
+        (3.0 / size as f64 / (1.0 - accident)).min(1.0)
+    }
 }
 
 #[cfg(test)]

@@ -26,12 +26,11 @@ use super::rule_fields::RuleFields;
 use crate::config::Plan;
 use dupflow_connectors::formats::{InputLayout, MAX_RECORD_BYTES, text_of_file};
 use dupflow_connectors::inputs::Input;
-use dupflow_core::doc::without_separators;
 use dupflow_core::time::UnixTime;
 #[cfg(feature = "lab")]
 pub(super) use page::{Escaped, STYLE as PAGE_STYLE};
 #[cfg(feature = "lab")]
-pub(super) use passages::{passages_of, put_text};
+pub(super) use passages::{changes_direction, passages_of, put_text};
 use subject::Subject;
 pub use texts::{Figures, TextComparison};
 
@@ -165,7 +164,7 @@ pub(super) fn read_up_to(path: &Path, most: usize) -> anyhow::Result<String> {
     let no_text = || invalid("it is no UTF-8");
     let text = read.and_then(fits).and_then(|_| text_of_file(path, &bytes).ok_or_else(no_text));
     let text = text.with_context(|| format!("cannot read \"{}\"", path.display()))?;
-    Ok(without_separators(&text).into_owned())
+    Ok(text.into_owned())
 }
 
 fn invalid(why: &str) -> std::io::Error {

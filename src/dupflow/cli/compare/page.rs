@@ -68,7 +68,10 @@ pub(super) fn page(subject: &Subject) -> String {
     head(&mut out, subject);
     out.push_str("<h1>Two documents compared</h1>\n");
     let answer = match (&compared, &a.sketched, &b.sketched) {
-        (Some(compared), Some(x), Some(y)) => together(compared, x.id == y.id, &subject.ruling),
+        (Some(compared), Some(x), Some(y)) => {
+            let copies = (x.id == y.id).then(|| examiner.exact(&a, &b));
+            together(compared, copies, &subject.ruling)
+        }
         _ => without_sketch(if a.sketched.is_none() { &a } else { &b }).to_owned(),
     };
     let _ = writeln!(out, "<p class=\"answer\">{}</p>", Escaped(&answer));

@@ -63,7 +63,7 @@ pub(in crate::cli) fn put_text(out: &mut String, text: &str) {
 
 /// Whether a character changes the direction in which others are shown: a mark, an embedding, an override or
 /// an isolate of Unicode's bidirectional algorithm (UAX #9, section 2).
-pub(super) fn changes_direction(character: char) -> bool {
+pub(in crate::cli) fn changes_direction(character: char) -> bool {
     matches!(
         character,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'

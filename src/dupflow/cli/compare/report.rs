@@ -12,6 +12,9 @@ use dupflow_core::sketch::SketchKind;
 use dupflow_core::text::Weights;
 use dupflow_core::text::measures::Measure;
 
+/// A similarity of equal features may be that much below 1.
+const ROUNDING: f64 = 1e-9;
+
 /// The comparison of two texts with their names.
 pub(super) fn report(Subject { plan, notes, ruling, texts: [a_text, b_text], .. }: &Subject) -> String {
     let mut examiner = Examiner::new(plan);
@@ -59,6 +62,7 @@ fn answer(
         return;
     };
     let compared = examiner.compare(x, y);
+    let copies = (x.id == y.id).then(|| examiner.exact(a, b));
     similarity(out, a, b, &compared, plan, examiner);
     let mut row = |what: &str, value: &str| {
         let _ = writeln!(out, "{what:<28}{value}");
@@ -73,12 +77,12 @@ fn answer(
         };
         row("pairs.where", ruled);
     }
-    row("together", &together(&compared, x.id == y.id, ruling));
+    row("together", &together(&compared, copies, ruling));
 }
 
-/// Whether two texts are a pair, and why; `is_copy`: they have the same sketch.
-pub(super) fn together(compared: &SketchComparison, is_copy: bool, ruling: &PairRuling) -> String {
-    let found = by_sketches(compared, is_copy);
+/// Whether two texts are a pair, and why. `copies` is their exact similarity, if they have the same sketch.
+pub(super) fn together(compared: &SketchComparison, copies: Option<f64>, ruling: &PairRuling) -> String {
+    let found = by_sketches(compared, copies);
     match ruling {
         PairRuling::Rejected(why) => format!("no pair: {why}"),
         PairRuling::Unknown if !found.starts_with("no pair") => {
@@ -88,8 +92,10 @@ pub(super) fn together(compared: &SketchComparison, is_copy: bool, ruling: &Pair
     }
 }
 
-fn by_sketches(compared: &SketchComparison, is_copy: bool) -> &'static str {
-    if is_copy {
+fn by_sketches(compared: &SketchComparison, copies: Option<f64>) -> &'static str {
+    if copies.is_some_and(|exact| exact < 1.0 - ROUNDING) {
+        "one sketch of two texts that differ: a pair, of similarity 1 by estimate"
+    } else if copies.is_some() {
         "copies of one sketch: a pair of similarity 1"
     } else if compared.verdict.accepted.is_none() {
         "no pair: the filter rejects it"

@@ -6,7 +6,6 @@ use serde::Deserialize;
 
 use crate::cli::arguments::problems::Problems;
 use crate::cli::compare;
-use dupflow_core::doc::without_separators;
 
 /// A query: a text and a name for its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,14 +57,15 @@ pub(super) fn read(
 fn by_line(name: &str, file: &str, problems: &mut Problems) -> Vec<Option<UserQuery>> {
     let lines = (1..).zip(file.lines()).filter(|(_, line)| !line.trim().is_empty());
     lines
-        .map(|(number, line)| match serde_json::from_str::<QuestionLine>(line) {
+        // In a JSON text sequence (RFC 7464) a line begins with this separator.
+        .map(|(number, line)| match serde_json::from_str::<QuestionLine>(line.trim_start_matches('\u{1e}')) {
             Ok(QuestionLine { text, top, id }) => {
                 let name = match id {
                     None | Some(serde_json::Value::Null) => format!("{name}:{number}"),
                     Some(serde_json::Value::String(id)) => id,
                     Some(id) => id.to_string(),
                 };
-                Some(UserQuery { name, text: without_separators(&text).into_owned(), top })
+                Some(UserQuery { name, text, top })
             }
             Err(error) => {
                 problems.note(format_args!(

@@ -128,15 +128,11 @@ impl QueryAnswer {
                     out += &serde_json::to_string(&AnswerLine { asked: name, document })?;
                     out.push('\n');
                 }
-                // Look 0: nothing was compared, since the sketches are equal.
-                ReportFormat::Text if *look == 0 => {
-                    let _ = writeln!(
-                        out,
-                        "{similarity:>10.4}  {shares}{:>14}  {:>6}  {:>4}  {:>10}  {id}{side}",
-                        "-", "-", "-", "-"
-                    );
-                }
                 ReportFormat::Text => {
+                    // Look 0: nothing was compared, since the sketches are equal.
+                    let counts = [u32::from(*blocks), u32::from(*look), *components];
+                    let [blocks, look, components] =
+                        counts.map(|count| if *look == 0 { "-".to_owned() } else { count.to_string() });
                     let _ = writeln!(
                         out,
                         "{similarity:>10.4}  {shares}{standard_error:>14.4}  {blocks:>6}  {look:>4}  \

@@ -12,7 +12,7 @@ use crate::plural::count;
 use dupflow_connectors::inputs::{Input, described, folder_kinds, for_each_event_until};
 use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::doc::fields::FieldRules;
-use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR};
+use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::text::{self, TextColumns};
 
 /// Most characters of a text that are printed.
@@ -102,7 +102,7 @@ fn records(
 fn shown(out: &mut String, plan: &Plan, fields: &ShownFields, event: &DocEvent<'_>) -> std::fmt::Result {
     let ts = event.ts.map_or_else(String::new, |ts| format!(", ts {ts}"));
     let Some(text) = &event.text else { return writeln!(out, "  delete {}{ts}", quoted(event.id.as_str())) };
-    let mut parts = text.split(FIELD_SEPARATOR);
+    let mut parts = plan.scheme.text.parts(text);
     let own = parts.next().unwrap_or_default();
     let says = text::readable(own, &plan.scheme.text);
     let page = if matches!(&says, std::borrow::Cow::Owned(_)) { " of a page" } else { "" };

@@ -61,6 +61,7 @@ fn write(out: &mut String, s: &Summary, emit: EmitKind) -> std::fmt::Result {
         (s.unchanged, "upsert", "that changed nothing"),
         (s.unknown_deletes, "delete", "of an unknown id"),
         (s.empty, "text", "without a token"),
+        (s.weightless, "text", "whose features all weigh 0, in no pair"),
         (s.too_short, "text", "with fewer words than filter.least_words"),
         (s.expired, "document", "expired"),
         (s.late, "upsert", "too late"),

@@ -11,6 +11,7 @@ fn summary() -> Summary {
         sketches: 1,
         bytes: 2_000_000,
         empty: 0,
+        weightless: 0,
         too_short: 0,
         unchanged: 0,
         unknown_deletes: 0,

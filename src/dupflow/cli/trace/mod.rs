@@ -245,7 +245,7 @@ fn block_lines(around: &Neighbourhood, plan: &Plan, examiner: &Examiner) -> Vec<
 fn candidate_line(neighbour: &Neighbour, examiner: &Examiner) -> String {
     let Neighbour { id, sketch, compared, live, is_copy, first_word } = neighbour;
     let what = if *is_copy {
-        "a copy".to_owned()
+        "the same sketch".to_owned()
     } else if examiner.is_scaled() {
         format!("sketch {sketch}")
     } else {
@@ -258,7 +258,7 @@ fn candidate_line(neighbour: &Neighbour, examiner: &Examiner) -> String {
 fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, examiner: &Examiner) -> String {
     let Neighbour { id, sketch, compared, live, is_copy, .. } = neighbour;
     let verdict = match (is_copy, live) {
-        (true, _) => "a copy, never compared".to_owned(),
+        (true, _) => "the same sketch, never compared".to_owned(),
         (false, 0) => "never compared, they meet in no block".to_owned(),
         (false, _) => {
             let [from, to] = if traced < *sketch { ["this", "the other"] } else { ["the other", "this"] };

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::blocking;
 use super::built_in::BUILT_IN;
 use super::filter::{self, FilterPlan};
-use super::plan::Plan;
+use super::plan::{Plan, names_file};
 use super::text::frozen::{FrozenTables, TableSource};
 use super::text::weights;
 use super::{hamming, keys, sketch, text};
@@ -112,7 +112,7 @@ impl Draft {
             clock: settings.get(&keys::RETENTION_CLOCK).unwrap_or_default(),
         };
         let on_error = settings.get(&keys::ON_ERROR).unwrap_or_default();
-        let set = settings.resolved(&[keys::IDF.name(), keys::STOP_WORDS.name()]);
+        let set = settings.resolved(names_file);
         match (settings.finish(), blocking, filter) {
             (problems, Some(blocking), Some(filter)) if problems.is_empty() => {
                 let name = name.to_owned();

@@ -1,14 +1,16 @@
 //! A [`Plan`]: everything that a pipeline decides, and what is made of it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io;
+use std::path::{Component, Path};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
 use super::blocking::BlockingPlan;
 use super::filter::FilterPlan;
-use crate::config::settings::ConfigError;
+use super::keys::{FIELDS, IDF, STOP_WORDS};
+use crate::config::settings::{ConfigError, ConfigKey};
 use dupflow_connectors::intake::OnError;
 use dupflow_core::block::{Blocking, CombinedBlocking};
 use dupflow_core::cluster::{ClusterKind, KeepRule};
@@ -92,9 +94,26 @@ impl Plan {
         Self::parse(name, "", Path::new(""), &settings.iter().map(typed).collect::<Vec<_>>())
     }
 
-    /// A pipeline file with the [settings](Self::settings), a line each.
-    pub fn toml(&self) -> String {
-        self.settings.iter().map(|(key, value)| format!("{key} = {}\n", toml_value(value))).collect()
+    /// A pipeline file at this place with the [settings](Self::settings), a line each. Relative paths start
+    /// from its folder.
+    ///
+    /// # Errors
+    /// If a folder cannot be read, or a path is no UTF-8.
+    pub fn toml(&self, file: &Path) -> io::Result<String> {
+        let line = |(key, value): (&String, &Json)| {
+            let path = value.as_str().filter(|text| names_file(key, text)).map(Path::new);
+            let value = match path.filter(|path| path.is_relative()) {
+                Some(path) => path_from(file, path)?.into(),
+                None => value.clone(),
+            };
+            // The name of a field may have any characters.
+            let key = match key.strip_prefix(FIELDS.name().trim_end_matches('*')) {
+                Some(field) => format!("text.fields.{}", toml_value(&field.into())),
+                None => key.clone(),
+            };
+            Ok(format!("{key} = {}\n", toml_value(&value)))
+        };
+        self.settings.iter().map(line).collect()
     }
 
     /// Makes the filter, with the rule of the pipeline before it.
@@ -122,6 +141,35 @@ impl Plan {
     pub fn schedule(&self) -> Option<&Schedule> {
         self.filter.schedule()
     }
+}
+
+/// Whether a text is the path of a file, as the value of this key.
+pub(super) fn names_file(key: &str, text: &str) -> bool {
+    key == STOP_WORDS.name() || key == IDF.name() && text != "live"
+}
+
+/// The path that leads from the folder of `file` to what the working folder has at `path`.
+fn path_from(file: &Path, path: &Path) -> io::Result<String> {
+    let canonical = |path: &Path| if path == Path::new("") { Path::new(".") } else { path }.canonicalize();
+    // A link at the end of a path is kept, since it may lead elsewhere later.
+    let to = match path.file_name() {
+        Some(name) => canonical(path.parent().unwrap_or(Path::new("")))?.join(name),
+        None => canonical(path)?,
+    };
+    let folder = canonical(file.parent().unwrap_or(Path::new("")))?;
+    let shared = folder.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    // What is written into a pipe or to a terminal may become a file anywhere.
+    let is_stream = file.metadata().is_ok_and(|there| !there.is_file());
+    let found = if is_stream || shared <= 1 {
+        to
+    } else {
+        let above = folder.components().count() - shared;
+        let here = (above == 0).then_some(Component::CurDir);
+        let up = std::iter::repeat_n(Component::ParentDir, above);
+        here.into_iter().chain(up).chain(to.components().skip(shared)).collect()
+    };
+    let text = found.to_str().map(str::to_owned);
+    text.ok_or_else(|| io::Error::other(format!("the path {found:?} is no UTF-8")))
 }
 
 /// A text, a number, a truth value or a list as TOML.

@@ -209,15 +209,18 @@ impl FileSettings {
         self.entries.iter().map(shown).collect()
     }
 
-    /// All settings that are in force, by key. Texts of the keys `paths` that name a file below the folder of
-    /// their setting become paths from the working folder.
-    pub(in crate::config) fn resolved(&self, paths: &[&str]) -> BTreeMap<String, serde_json::Value> {
+    /// All settings that are in force, by key. Those that name a file there, by key and text, become paths
+    /// from the working folder.
+    pub(in crate::config) fn resolved(
+        &self,
+        names_file: fn(&str, &str) -> bool,
+    ) -> BTreeMap<String, serde_json::Value> {
         let mut resolved = self.shown(&[]);
-        for key in paths {
-            let Some(path) = self.entries.get(*key).and_then(|entry| entry.value.text()) else { continue };
+        for (key, entry) in &self.entries {
+            let Some(path) = entry.value.text().filter(|text| names_file(key, text)) else { continue };
             let path = self.folder(key).join(path);
             if path.exists() {
-                resolved.insert((*key).to_owned(), path.to_string_lossy().into());
+                resolved.insert(key.clone(), path.to_string_lossy().into());
             }
         }
         resolved

@@ -31,6 +31,9 @@ pub struct Summary {
     pub bytes: u64,
     /// Upserts whose text has no token.
     pub empty: u64,
+    /// Texts whose features all weigh 0, which are in no pair: upserts under frozen weights, live documents
+    /// under live ones.
+    pub weightless: u64,
     /// Upserts whose text has fewer words than `filter.least_words`.
     pub too_short: u64,
     /// Upserts that repeat the document in force.
@@ -257,6 +260,7 @@ impl Summary {
             sketches: counts.balance(Counter::SketchesBorn, Counter::SketchesDied),
             bytes: count(Counter::Bytes),
             empty: count(Counter::Empty),
+            weightless: counts.balance(Counter::Weightless, Counter::WeightlessEnded),
             too_short: count(Counter::TooShort),
             unchanged: count(Counter::Unchanged),
             unknown_deletes: count(Counter::UnknownDeletes),

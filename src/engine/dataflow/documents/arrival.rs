@@ -17,6 +17,8 @@ pub(in crate::dataflow) enum ArrivalContent {
     Delete,
     /// The new text has no token.
     Empty,
+    /// The new text has tokens, and all its features weigh 0.
+    Weightless,
     /// The new text has this sketch.
     Sketch(SketchId, Box<Sketch>),
     /// The new text has these terms. It is sketched once the terms are weighted.

@@ -77,7 +77,7 @@ pub(in crate::dataflow) fn keep(arrival: &Arrival, key: Option<EventKey>, change
         }
     };
     changes.put_with(id, |bytes| match &arrival.content {
-        ArrivalContent::Delete | ArrivalContent::Empty => head(bytes, 0),
+        ArrivalContent::Delete | ArrivalContent::Empty | ArrivalContent::Weightless => head(bytes, 0),
         ArrivalContent::Sketch(_, sketch) => {
             head(bytes, 1);
             let words = sketch.words.iter().chain(&sketch.features);

@@ -33,12 +33,11 @@ pub(in crate::dataflow) fn sketched(
             let units = sketched_units(&text, Facts { ts, bytes, position }, rules, maker, &hashes);
             ArrivalContent::Units(Box::new(TextUnits { text: hash::bytes(0, text.as_bytes()), units }))
         }
-        Some(text) => {
-            let made = maker.sketch_with(&text, &stages.hashes(&fields.row, is_of_reference));
-            made.map_or(ArrivalContent::Empty, |(sketch_id, sketch)| {
-                ArrivalContent::Sketch(sketch_id, Box::new(sketch))
-            })
-        }
+        Some(text) => match maker.sketch_with(&text, &stages.hashes(&fields.row, is_of_reference)) {
+            Some((sketch_id, sketch)) => ArrivalContent::Sketch(sketch_id, Box::new(sketch)),
+            None if maker.terms(&text).is_some() => ArrivalContent::Weightless,
+            None => ArrivalContent::Empty,
+        },
     };
     let hash = hash::bytes(0, id.as_str().as_bytes());
     // Between partitions the time of the record decides, not the `ts` of its payload.

@@ -64,9 +64,10 @@ impl Follow for Updates {
         match content {
             ArrivalContent::Delete => TextState::Ended,
             ArrivalContent::Empty => TextState::WithoutToken,
-            ArrivalContent::Terms(_) | ArrivalContent::Sketch(..) | ArrivalContent::Units(_) => {
-                TextState::WithTokens
-            }
+            ArrivalContent::Terms(_)
+            | ArrivalContent::Weightless
+            | ArrivalContent::Sketch(..)
+            | ArrivalContent::Units(_) => TextState::WithTokens,
         }
     }
 
@@ -75,7 +76,7 @@ impl Follow for Updates {
             ArrivalContent::Delete => None,
             ArrivalContent::Empty => Some((None, fields)),
             ArrivalContent::Terms(terms) => Some((Some(terms), fields)),
-            ArrivalContent::Sketch(..) | ArrivalContent::Units(_) => {
+            ArrivalContent::Weightless | ArrivalContent::Sketch(..) | ArrivalContent::Units(_) => {
                 unreachable!("live weights sketch later, and whole documents")
             }
         }

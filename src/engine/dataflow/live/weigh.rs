@@ -93,6 +93,8 @@ struct WeighedDocument {
     /// The sketch of the membership that was last emitted.
     sketch: Option<SketchId>,
     alive: bool,
+    /// Whether it is counted as one whose features all weigh 0.
+    weightless: bool,
 }
 
 /// The outputs of [`apply`].
@@ -277,7 +279,13 @@ impl WeighedDocuments {
         let (terms, row, alive) = match update.text {
             TextUpdate::Ended => (None, FieldRow::default(), false),
             TextUpdate::InForce(id, terms, row) => {
-                document.get_or_insert(WeighedDocument { id, terms: None, sketch: None, alive: false });
+                document.get_or_insert(WeighedDocument {
+                    id,
+                    terms: None,
+                    sketch: None,
+                    alive: false,
+                    weightless: false,
+                });
                 (terms.map(|terms| self.vocabulary.insert(&terms)), row, true)
             }
         };
@@ -367,6 +375,11 @@ impl WeighedDocuments {
             .as_ref()
             .and_then(|coded| self.maker.sketch_terms(&self.vocabulary.terms(coded), &self.table, &hashes));
         let id = sketched.as_ref().map(|(id, _)| *id);
+        let weightless = document.alive && document.terms.is_some() && id.is_none();
+        if std::mem::replace(&mut document.weightless, weightless) != weightless {
+            let counter = if weightless { Counter::Weightless } else { Counter::WeightlessEnded };
+            self.stages.observers.metrics.add(counter, 1);
+        }
         if id != document.sketch {
             if let Some(sketch) = std::mem::replace(&mut document.sketch, id) {
                 emit(Membership { low: sketch.low(), document: document.id.clone(), joins: None });

@@ -243,8 +243,10 @@ impl Args {
         crate::cli::print(&out)?;
         if let Some(path) = &self.output {
             let plan = self.at(chosen.threshold)?;
-            let file = format!("# {choice} (dupflow calibrate -p {}).\n{}", plan.name, plan.toml());
-            std::fs::write(path, file).with_context(|| format!("cannot write {path:?}"))?;
+            let failed = || format!("cannot write {path:?}");
+            let (name, settings) = (plan.name.escape_debug(), plan.toml(path).with_context(failed)?);
+            let file = format!("# {choice} (dupflow calibrate -p {name}).\n{settings}");
+            std::fs::write(path, file).with_context(failed)?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::pairs::TextsById;
-use crate::cli::compare::{Escaped, PAGE_STYLE, passages_of};
+use crate::cli::compare::{Escaped, PAGE_STYLE, changes_direction, passages_of};
 use dupflow_core::text::{TextPiece, TextRules};
 use dupflow_lab::calibrate::SimilarPair;
 use dupflow_lab::truth::JudgedPairs;
@@ -33,7 +33,7 @@ pub(super) fn page(rules: &TextRules, pairs: &[&SimilarPair], texts: &TextsById)
     );
     for found in pairs {
         let ids = [found.pair.lo(), found.pair.hi()];
-        let line = |is_duplicate| JudgedPairs::line(&found.pair, Some(is_duplicate));
+        let line = |is_duplicate| visible(&JudgedPairs::line(&found.pair, Some(is_duplicate)));
         let _ = write!(
             out,
             "<div class=\"sides\" hidden data-yes=\"{}\" data-no=\"{}\">",
@@ -61,6 +61,19 @@ pub(super) fn page(rules: &TextRules, pairs: &[&SimilarPair], texts: &TextsById)
         out.push_str("</div>\n");
     }
     let _ = write!(out, "<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    out
+}
+
+/// A line of JSON with the same value, in which characters are escaped that [`Escaped`] does not keep.
+fn visible(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for character in line.chars() {
+        if character.is_control() || changes_direction(character) {
+            let _ = write!(out, "\\u{:04x}", u32::from(character));
+        } else {
+            out.push(character);
+        }
+    }
     out
 }
 
