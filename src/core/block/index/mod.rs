@@ -5,7 +5,8 @@
 //!
 //! Two sketches *meet* in each block that they share and whose [rule](super::HotRule) allows it: all pairs in
 //! a small block, leaders with all members in a hot one, near sketches ([`NearRule`](super::NearRule)) in a
-//! table by distance. The rules are functions of the members alone. So the emitted changes accumulate, after
+//! table by distance. Where sketches have [realms](super::Blocking::realm), those of one realm in a block are
+//! as a block of their own. The rules are functions of the members alone. So the emitted changes accumulate, after
 //! each [`BlockIndex::apply`], to exactly the number of blocks in which each pair meets.
 //!
 //! Memory: a sketch is stored once for all its blocks, as a slot of 24 bytes, or only by the owner of the
@@ -17,7 +18,9 @@ mod block_index;
 mod few;
 mod large;
 mod lists;
+mod members;
 mod postings;
+mod realms;
 mod round;
 mod slots;
 
@@ -25,5 +28,5 @@ mod slots;
 mod tests;
 
 pub use block_index::BlockIndex;
-pub use postings::Postings;
+pub use postings::{Postings, SketchHead};
 pub use slots::{LocalSketches, NoSketches, SketchSource};

@@ -5,7 +5,8 @@ use std::hint::black_box;
 
 use super::batch::{ADDED, NUMBER_BITS, low_number};
 use super::block_index::{BlockIndex, BlockTables};
-use super::lists::{BlockChange, BlockValue, MemberLists};
+use super::lists::{BlockValue, MemberLists};
+use super::members::BlockChange;
 use super::slots::{LocalSketches, SketchSlots};
 use crate::block::BlockKey;
 use crate::hash::SketchId;
@@ -48,7 +49,7 @@ impl<L: LocalSketches> BlockIndex<L> {
         let mut candidates: Vec<u64> = Vec::new();
         let mut met: Vec<(u32, u32, i8)> = Vec::with_capacity(MET);
         for (number, batch) in (0..).zip(batches) {
-            let near = lists.near(number);
+            let near = lists.rule(number).near;
             let mut filter = |meetings: &mut Vec<(u32, u32, i8)>| {
                 // All words are read before the first is compared, so that their cache misses overlap.
                 let mut words = [(0, 0); MET];

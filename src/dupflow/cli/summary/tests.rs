@@ -1,3 +1,4 @@
+use dupflow_core::pair_rule::PairRule;
 use std::collections::BTreeMap;
 
 use super::*;
@@ -50,6 +51,7 @@ fn summary() -> Summary {
         inputs: vec![],
         hot_blocks: vec![],
         leaders: 4,
+        rule: PairRule::default(),
         seconds: 0.5,
         epoch_milliseconds: Quantiles { p50: 1.5, p99: 20.0, max: 1500.0 },
         peak_rss_bytes: 10 << 20,

@@ -10,6 +10,7 @@ use super::rejected::RejectedSummary;
 use dupflow_connectors::digest::InputDigest;
 use dupflow_connectors::rewrite::CopiedDocuments;
 use dupflow_connectors::sinks::{ItemCounts, ListCounts};
+use dupflow_core::pair_rule::PairRule;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::watch::{HookState, WatchState};
 use dupflow_core::time::Epoch;
@@ -120,6 +121,9 @@ pub struct Summary {
     /// Leaders of a hot block; 0 if its sketches are no candidates of each other.
     #[serde(skip)]
     pub leaders: usize,
+    /// Which pairs are allowed: what a hot block counts, and what it takes no account of.
+    #[serde(skip)]
+    pub rule: PairRule,
     /// From the start of the run to its end.
     pub seconds: f64,
     /// From the first event of an epoch taken by a worker to its deltas written, over all epochs.
@@ -310,6 +314,7 @@ impl Summary {
             inputs: measures.digests.inputs(),
             hot_blocks,
             leaders: stages.blocking.hot_rule().map_or(0, |rule| rule.leaders),
+            rule: stages.scheme.pairs.clone(),
             seconds: elapsed.as_secs_f64(),
             epoch_milliseconds: measures.latencies.quantiles(),
             peak_rss_bytes: measures.peak_rss_bytes,
