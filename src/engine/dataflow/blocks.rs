@@ -216,6 +216,7 @@ fn apply(index: &mut WorkerBlocks, parcels: Vec<Parcel>, stages: &Stages, mut em
     let sent = parcels.into_iter().map(|parcel| parcel.postings);
     index.apply(sent, worth, |pair, diff| emit(Candidate { pair, diff }));
 
+    let ended_by_words = index.take_ended_by_words();
     let mut changed = index.hot_blocks().peekable();
     if changed.peek().is_some() {
         let (mut heated, mut cooled) = (0, 0);
@@ -231,6 +232,7 @@ fn apply(index: &mut WorkerBlocks, parcels: Vec<Parcel>, stages: &Stages, mut em
     }
     stages.observers.metrics.add(Counter::Candidates, candidates);
     stages.observers.metrics.add(Counter::RejectedAtFirstWord, rejected);
+    stages.observers.metrics.add(Counter::RejectedInBlocks, ended_by_words);
 }
 
 /// Answers a probe from the blocks of this worker: the comparisons to be made, by owner of the candidates.

@@ -31,6 +31,8 @@ pub struct BlockIndex<L = NoSketches> {
     is_settled: bool,
     /// Gathered postings that are not in the batches yet.
     waiting: Vec<Postings>,
+    /// See [`Self::take_ended_by_words`].
+    pub(super) ended_by_words: u64,
 }
 
 /// Sketches whose changes are sorted and applied together. An epoch may have more; its rounds are applied one
@@ -92,6 +94,7 @@ impl<L: LocalSketches> BlockIndex<L> {
             is_one_sided: false,
             is_settled: false,
             waiting: Vec::new(),
+            ended_by_words: 0,
         }
     }
 
@@ -103,6 +106,12 @@ impl<L: LocalSketches> BlockIndex<L> {
     /// Drains the changes of hot blocks since the last call.
     pub fn hot_blocks(&mut self) -> impl Iterator<Item = (HotPlace, HotChange)> {
         self.lists.changed.drain(..)
+    }
+
+    /// The number of meetings in tables by distance that began since the last call and were not emitted,
+    /// although `worth` did not reject them: all words of the two sketches did.
+    pub fn take_ended_by_words(&mut self) -> u64 {
+        std::mem::take(&mut self.ended_by_words)
     }
 
     /// Keeps postings of sketches that begin until the next [`apply`](Self::apply), which applies all of

@@ -22,6 +22,12 @@ pub trait LocalSketches: Debug {
 
     /// Its first fingerprint word.
     fn word(&self, place: u32) -> u64;
+
+    /// Whether the sketches at two places may be a pair, by all of their words: false only if a comparison
+    /// would reject them. True where this is not known.
+    fn may_pair(&self, _a: u32, _b: u32) -> bool {
+        true
+    }
 }
 
 /// No sketches: an index stores all that are in its blocks.
@@ -155,6 +161,14 @@ impl<L: LocalSketches> SketchSlots<L> {
         match self.stored(slot) {
             Stored::Index(row) => self.words.row(row)[0],
             Stored::Owner(sketches, place) => sketches.word(place),
+        }
+    }
+
+    /// Whether the sketches in two slots may be a pair, as far as their owner knows.
+    pub(super) fn may_pair(&self, x: u32, y: u32) -> bool {
+        match [self.stored(x), self.stored(y)] {
+            [Stored::Owner(sketches, a), Stored::Owner(_, b)] => sketches.may_pair(a, b),
+            _ => true,
         }
     }
 

@@ -109,10 +109,11 @@ fn write(out: &mut String, s: &Summary, emit: EmitKind) -> std::fmt::Result {
     let compared: u64 = s.compared_by_stage.iter().skip(1).sum();
     writeln!(
         out,
-        "candidates  {} in blocks, {} ended by the first word; {} compared by {:.0} components each, {} \
+        "candidates  {} in blocks, {} ended by the first word{}; {} compared by {:.0} components each, {} \
         accepted",
         count(s.candidates, "meeting"),
         HumanCount(s.compared_by_stage.first().copied().unwrap_or(0)),
+        s.rejected_in_blocks.map_or_else(String::new, |n| format!(", {} by all words", HumanCount(n))),
         count(compared, "pair"),
         s.components_compared as f64 / compared.max(1) as f64,
         HumanCount(s.accepted)

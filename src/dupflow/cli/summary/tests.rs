@@ -35,6 +35,7 @@ fn summary() -> Summary {
         pairs: 0,
         candidates: 1,
         compared_by_stage: vec![0, 1],
+        rejected_in_blocks: None,
         components_compared: 64,
         accepted: 0,
         decisions: None,

@@ -91,6 +91,10 @@ pub struct Summary {
     pub candidates: u64,
     /// Number of candidates rejected by the first word, then of comparisons decided at look 1, 2, and so on.
     pub compared_by_stage: Vec<u64>,
+    /// Number of candidates of blocks by distance that all words of their sketches rejected there; none of
+    /// them is compared. If there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejected_in_blocks: Option<u64>,
     /// Components that the filter read before it decided, over all comparisons.
     pub components_compared: u64,
     /// Pairs of sketches accepted during the run.
@@ -302,6 +306,7 @@ impl Summary {
             resketched: count(Counter::Resketched),
             candidates: count(Counter::Candidates),
             compared_by_stage: [&[count(Counter::RejectedAtFirstWord)], counts.looks()].concat(),
+            rejected_in_blocks: Some(count(Counter::RejectedInBlocks)).filter(|n| *n > 0),
             components_compared: count(Counter::Components),
             accepted: count(Counter::Accepted),
             rejected: None,
