@@ -36,8 +36,7 @@ impl Parcels {
     }
 
     /// Adds a sketch that enters the blocks of `keys` (`diff` 1) or leaves them (-1); `place` is where it is
-    /// stored. If it does not enter its blocks, it is looked up in them. Passes
-    /// full parcels to `send`.
+    /// stored. If it does not enter its blocks, it is looked up in them. Passes full parcels to `send`.
     pub(in crate::dataflow) fn add(
         &mut self,
         head: SketchHead,
