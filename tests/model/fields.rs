@@ -226,7 +226,8 @@ fn a_block_counts_those_that_may_meet() {
         "{ bands = 8, rows = 2, cap = 3, also = { kind = \"permuted\", distance = 2, tables = 3 } }",
     ];
     let contained = "text = { shingle = \"words:2\" }\nmeasure = \"containment\"\n\
-        filter = { kind = \"full\", verify = \"exact\" }\nsketch = { kind = \"scaled\", scale = 2, least = 60 }\n\
+        filter = { kind = \"full\", verify = \"exact\" }\n\
+        sketch = { kind = \"scaled\", scale = 2, least = 60 }\n\
         blocking = { kind = \"shingles\", cap = 3, leaders = 1, leaders_by = \"size\" }";
     for settings in kinds.map(|kind| format!("{small}{kind}")).into_iter().chain([contained.to_owned()]) {
         for rule in &WHERE[1..] {

@@ -1,10 +1,10 @@
-//! A blocking behind a [`PairRule`]: of a block, only sketches that are equal in the fields that the rule wants
-//! equal meet.
+//! A blocking behind a [`PairRule`]: of a block, only sketches that are equal in the fields that the rule
+//! wants equal meet.
 //!
 //! The keys are those of the blocking inside. The last words of a sketch are the hashes of its fields (see
-//! [`Scheme::words`]); of these is its [realm](Blocking::realm). So a block counts, for each realm, the sketches
-//! that the rule lets meet: whether they are many, and which of them are leaders, depends on no sketch of
-//! another realm. A field that is to be different has no part in it.
+//! [`Scheme::words`]); of these is its [realm](Blocking::realm). So a block counts, for each realm, the
+//! sketches that the rule lets meet: whether they are many, and which of them are leaders, depends on no
+//! sketch of another realm. A field that is to be different has no part in it.
 
 use std::sync::Arc;
 

@@ -168,8 +168,8 @@ impl Examiner {
         self.blocking.rule(table)
     }
 
-    /// Whether two sketches are of one realm, and near enough to be candidates in a block of this table that is
-    /// not hot.
+    /// Whether two sketches are of one realm, and near enough to be candidates in a block of this table that
+    /// is not hot.
     pub(super) fn may_meet(&self, table: u16, a: &SketchedText, b: &SketchedText) -> bool {
         a.realm == b.realm
             && self.blocking.near(table).is_none_or(|near| near.meet(a.sketch.words[0], b.sketch.words[0]))

@@ -267,15 +267,17 @@ impl Display for RuleReport {
         if !equal.is_empty() {
             writeln!(
                 f,
-                "rule      pairs.where: a block counts the documents of each {equal} on their own, so its numbers \
-                are those\n          of so many documents of one {equal}; of several, fewer blocks are hot"
+                "rule      pairs.where: a block counts the documents of each {equal} on their own, so its \
+                numbers are those\n          of so many documents of one {equal}; of several, fewer blocks \
+                are hot"
             )?;
         }
         if !different.is_empty() {
             writeln!(
                 f,
-                "rule      pairs.where: a hot block takes no account of {different}: where its leaders have the \
-                {different} of a\n          member, it meets none there, a loss that is not in the numbers above"
+                "rule      pairs.where: a hot block takes no account of {different}: where its leaders have \
+                the {different} of a\n          member, it meets none there, a loss that is not in the \
+                numbers above"
             )?;
         }
         Ok(())

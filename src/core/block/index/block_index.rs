@@ -231,9 +231,9 @@ impl<L: LocalSketches> BlockIndex<L> {
     }
 
     /// Calls `found` once for each sketch that this one would meet if it were added to the blocks of these
-    /// keys, or meets if it is in them already. Without a realm it meets sketches of all realms, of each as if
-    /// it were of that one. Two sketches whose first words `worth` rejects do not meet; its first argument is
-    /// the word of this one. The index is not changed.
+    /// keys, or meets if it is in them already. Without a realm it meets sketches of all realms, of each as
+    /// if it were of that one. Two sketches whose first words `worth` rejects do not meet; its first
+    /// argument is the word of this one. The index is not changed.
     pub fn visit(
         &self,
         keys: &[BlockKey],

@@ -89,8 +89,8 @@ impl<L: LocalSketches> SketchSlots<L> {
     /// Assigns a slot to a sketch that has none.
     ///
     /// # Panics
-    /// If it has no realm where others have one. For the 2^31st sketch of the index or of its owner, and the 2^30th of either if both store some; so
-    /// many do not fit into memory with their blocks.
+    /// If it has no realm where others have one. For the 2^31st sketch of the index or of its owner, and the
+    /// 2^30th of either if both store some; so many do not fit into memory with their blocks.
     pub(super) fn add(&mut self, head: SketchHead, place: Option<u32>) -> u32 {
         let slot = self.add_at(head, place);
         if let Some(realms) = &mut self.realms {

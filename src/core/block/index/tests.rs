@@ -147,7 +147,8 @@ fn meetings_accumulate_to_the_definition() {
             }
             assert_eq!(met, expected, "{rule:?}, step {step}");
 
-            // A query meets exactly the sketches that it would meet if it were added; without a realm, to each.
+            // A query meets exactly the sketches that it would meet if it were added; without a realm, to
+            // each.
             for n in (0..40).filter(|n| n % 7 == step % 7) {
                 let is_in_all = n % 2 == 0;
                 let of = if is_in_all { None } else { realm(n) };
@@ -209,8 +210,8 @@ fn meetings_accumulate_to_the_definition() {
     }
 }
 
-/// By distance, near sketches of a realm meet in blocks of any size, scanned or searched: changes accumulate to
-/// the definition, and a query without a realm meets those of all realms.
+/// By distance, near sketches of a realm meet in blocks of any size, scanned or searched: changes accumulate
+/// to the definition, and a query without a realm meets those of all realms.
 #[test]
 fn near_ones_meet_however_large_a_block_is() {
     for (scan_limit, realms) in [(0, 1), (1, 1), (6, 1), (20, 1), (1000, 1), (0, 3), (8, 2), (1000, 4)] {

@@ -56,8 +56,8 @@ fn retention(Retention { max_age, max_documents, clock }: &Retention) -> Descrip
 fn blocking(table: &str, plan: &BlockingPlan, pairs: &PairRule) -> Description {
     let name = |key: &str| format!("{table}.{key}");
     let kind = |kind| Description::new().with(name("kind"), BLOCKING.name_of(&kind));
-    // When a block is hot, and of which sketches: see `RuledBlocking`. If hot blocks have no candidates, there
-    // is no number of leaders.
+    // When a block is hot, and of which sketches: see `RuledBlocking`. If hot blocks have no candidates,
+    // there is no number of leaders.
     let hot = |rule: HotRule| match rule {
         HotRule::NEVER => Description::new().with(name("hot"), HOT.name_of(&HotPolicy::Never)),
         HotRule { cap, leaders, by } => {
