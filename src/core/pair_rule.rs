@@ -34,6 +34,10 @@ const OF_REFERENCE: u64 = hash::PI[6];
 /// Seed of the hashes of values.
 const SEED: u64 = hash::PI[5];
 
+/// The hash of the values that [`PairRule`] wants equal: documents of different realms form no pair. Two
+/// different lists of values have equal realms with probability 2^-32.
+pub type Realm = u32;
+
 /// Which documents may form a pair. The default allows all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PairRule {
@@ -144,6 +148,24 @@ impl PairRule {
     /// Whether hashes, or the words of a sketch that end with them, are those of a document of the reference.
     pub fn is_of_reference(&self, hashes: &[u64]) -> bool {
         self.has_reference && hashes.last() == Some(&OF_REFERENCE)
+    }
+
+    /// The fields that are to be equal, in the order of their hashes.
+    pub fn equal_fields(&self) -> impl Iterator<Item = &str> {
+        self.conditions.iter().filter(|condition| condition.equal).map(|condition| condition.field.as_str())
+    }
+
+    /// The fields that are to be different, in the order of their hashes.
+    pub fn different_fields(&self) -> impl Iterator<Item = &str> {
+        self.conditions.iter().filter(|condition| !condition.equal).map(|condition| condition.field.as_str())
+    }
+
+    /// The realm of a document with these hashes. `None` without hashes, as a text that is asked has none,
+    /// and where no field is to be equal.
+    pub fn realm(&self, hashes: &[u64]) -> Option<Realm> {
+        let equal = self.conditions.iter().zip(hashes).filter(|(condition, _)| condition.equal);
+        let all = equal.map(|(_, hash)| *hash).reduce(|all, hash| hash::mix(all) ^ hash)?;
+        Some((hash::mix(all) >> Realm::BITS) as Realm)
     }
 
     /// Whether documents with equal values may form a pair, unless both are of a reference.
@@ -286,6 +308,23 @@ mod tests {
         let rule = PairRule::parse("a.host != b.host").unwrap();
         assert_eq!(*rule.hashes(|_| ""), [0x6d59_8fe9_c766_9bc3]);
         assert_eq!(*rule.hashes(|_| "example.org"), [0xb500_ede3_eefc_7300]);
+    }
+
+    /// Values that are to be different have no part in a realm; an empty value is a value.
+    #[test]
+    fn a_realm_is_of_the_values_that_are_to_be_equal() {
+        let rule = PairRule::parse("a.x == b.x and a.y != b.y and a.z == b.z").unwrap().with_reference();
+        assert!(rule.equal_fields().eq(["x", "z"]) && rule.different_fields().eq(["y"]));
+        let realm = |x: &'static str, y: &'static str, z: &'static str, is_of_reference| {
+            let value = |field: &str| [x, y, z][usize::from(field.as_bytes()[0] - b'x')];
+            rule.realm(&rule.hashes_of(value, is_of_reference)).unwrap()
+        };
+        assert_eq!(realm("1", "2", "3", false), realm("1", "9", "3", true));
+        let others = [realm("3", "2", "1", false), realm("", "2", "3", false), realm("1", "2", "", false)];
+        assert!(others.iter().all(|other| *other != realm("1", "2", "3", false)), "{others:?}");
+        assert_eq!(rule.realm(&[]), None, "a text that is asked has no fields");
+        assert_eq!(PairRule::parse("a.x != b.x").unwrap().realm(&[7]), None);
+        assert_eq!(PairRule::parse("a.x == b.x").unwrap().realm(&[7]), Some(0x12ae_3023));
     }
 
     #[test]

@@ -253,3 +253,30 @@ fn recall_of_blocking_falls_at_low_thresholds() {
         assert!(docs.contains(figure), "{figure}");
     }
 }
+
+/// By distance no block is hot: nearly all texts of a template meet, and those that are no pair end in their
+/// blocks, before they take memory. The pairs are those of a scan.
+#[test]
+fn meetings_of_one_template_end_in_their_blocks() {
+    let place = Place::new();
+    let text = |n: u64| {
+        let is_changed = |word: u32| (0..5).any(|edit| mix(n << 8 | edit) % 400 == u64::from(word));
+        let by = 1000 * (u32::try_from(n).unwrap() + 1);
+        words((0..400).map(|word| if is_changed(word) { by + word } else { word }))
+    };
+    let count = 300;
+    place.file("feed", (0..count).map(|n| upsert(&format!("{n:03}"), &text(n))).collect::<String>());
+    let ran = |options: &str| place.replay(&format!("-p onebit --emit pairs {options} feed"));
+    let expected = pairs(&ran("--set blocking.kind=scan").0.out);
+    assert!(!expected.is_empty() && expected.len() < 3000, "{}", expected.len());
+    for options in ["--workers 1", "--workers 3 --epoch events:50"] {
+        let (run, stats) = ran(options);
+        assert_eq!(pairs(&run.out), expected, "{options}");
+        let looks = stats["compared_by_stage"].as_array().unwrap()[1..].iter();
+        let compared: u64 = looks.map(|look| look.as_u64().unwrap()).sum();
+        // What is left is within the distance.
+        assert!(compared < 2 * expected.len() as u64, "{options}: {compared} compared, {stats}");
+        assert!(stats["rejected_in_blocks"].as_u64() > Some(count * count / 2), "{stats}");
+        assert!(run.err.contains(" by all words; "), "{}", run.err);
+    }
+}

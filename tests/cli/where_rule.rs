@@ -205,3 +205,103 @@ fn three_processes_carry_fields() {
     assert_eq!(String::from_utf8(ended[0].stdout.clone()).unwrap(), alone);
     assert_eq!(found(&alone), ACROSS);
 }
+
+/// Hosts with two near copies of one common text each: `from` and up to `to`.
+fn hosts(numbers: std::ops::Range<u32>) -> String {
+    let line = |(host, copy): (u32, u32)| {
+        let text = page(copy..copy + 1, 2 * host + copy);
+        json!({ "id": format!("{host}/{copy}"), "host": host, "text": text }).to_string() + "\n"
+    };
+    numbers.flat_map(|host| [(host, 0), (host, 1)]).map(line).collect()
+}
+
+fn of_one_host(pairs: &super::feeds::Pairs) -> bool {
+    pairs.keys().all(|(a, b)| a.split('/').next() == b.split('/').next())
+}
+
+/// A block counts the documents of a host on their own: each host has its pair, whatever the others are, with
+/// any rule for hot blocks. Hosts that appear and vanish change no pair of others.
+#[test]
+fn a_host_has_its_pairs_however_many_hosts_share_a_text() {
+    let rule = "--field host --set pairs.where=a.host==b.host";
+    for hosts_in_all in [10, 100, 1000] {
+        let place = Place::new();
+        place.file("feed", hosts(0..hosts_in_all));
+        for pipeline in ["exact", "minhash", "onebit"] {
+            let (run, stats) =
+                place.replay(&format!("-p {pipeline} --set threshold=0.8 {rule} --emit pairs feed"));
+            let found = pairs(&run.out);
+            assert!(
+                of_one_host(&found) && found.len() == hosts_in_all as usize,
+                "{pipeline}: {}",
+                found.len()
+            );
+            assert_eq!(stats["hot_blocks"], json!([]), "{pipeline}");
+        }
+    }
+    let place = Place::new();
+    let vanished: String = (0..150)
+        .flat_map(|host| [0, 1].map(|copy| (host, copy)))
+        .fold(String::new(), |all, (host, copy)| all + &super::feeds::delete(&format!("{host}/{copy}")));
+    place.file("feed", hosts(150..153) + &hosts(0..150) + &vanished);
+    for options in [
+        "--workers 1",
+        "--workers 3 --set blocking.hot=skip",
+        "--set blocking.cap=2 --set blocking.leaders=1",
+    ] {
+        let (run, _) = place.replay(&format!("-p minhash {rule} {options} --epoch events:7 feed"));
+        let kept =
+            |line: &&str| ["150", "151", "152"].iter().any(|host| line.contains(&format!("\"{host}/")));
+        let of_those_that_stay: Vec<&str> = run.out.lines().filter(kept).collect();
+        assert_eq!(of_those_that_stay.len(), 3, "{options}: {of_those_that_stay:?}");
+        assert_eq!(accumulated(&run.out).len(), 3, "{options}");
+    }
+}
+
+/// Of many documents of one host a block is hot, and of each host on its own; `!=` has no part in that.
+#[test]
+fn a_hot_block_is_of_one_host() {
+    let place = Place::new();
+    let line = |n: u32| {
+        let text = page(n % 60..n % 60 + 1, n);
+        json!({ "id": n.to_string(), "host": n % 3, "text": text }).to_string() + "\n"
+    };
+    place.file("feed", (0..360).map(line).collect::<String>());
+    let found = |rule: &str| {
+        let (run, stats) = place.replay(&format!(
+            "--field host --set pairs.where={rule} --set blocking.cap=20 --emit clusters feed"
+        ));
+        let sizes = stats["hot_blocks"].as_array().unwrap().iter().map(|block| block["sketches"].as_u64());
+        (run, sizes.max().flatten())
+    };
+    let (of_each, largest) = found("a.host==b.host");
+    // Three words in a hundred differ from most others, so a band has four in five of them.
+    assert_eq!(of_each.out.lines().count(), 3, "{}", of_each.err);
+    assert!(largest > Some(80) && largest <= Some(120), "{largest:?}");
+    assert!(of_each.err.contains("of more sketches of one host than blocking.cap"), "{}", of_each.err);
+    let (across, largest) = found("a.host!=b.host");
+    assert!(largest > Some(240), "{largest:?}");
+    let said = "pairs.where: a hot block takes no account of host";
+    assert!(across.err.contains(said) && !of_each.err.contains(said), "{}", across.err);
+    let plan = |rule: &str| place.run(&format!("plan --set pairs.where={rule}"));
+    assert!(plan("a.host!=b.host").out.contains(said));
+    let of_one = "a block counts the documents of each host on their own";
+    assert!(plan("a.host==b.host").out.contains(of_one));
+    let described = place.run("plan --format json --set pairs.where=a.host==b.host").out;
+    let described: Value = serde_json::from_str(&described).unwrap();
+    assert_eq!(described["rule"], json!({ "counted_for_each": ["host"], "not_counted": [] }));
+}
+
+/// A trace says why two hosts share no pair, in a block that is not hot for either.
+#[test]
+fn a_trace_knows_the_blocks_of_a_host() {
+    let place = Place::new();
+    place.file("feed", hosts(0..60));
+    let rule = "--field host --set pairs.where=a.host==b.host";
+    let traced = place.run(&format!("trace --doc 7/0 {rule} feed")).out;
+    assert!(
+        traced.contains("never compared, they meet in no block; no pair, since pairs.where wants"),
+        "{traced}"
+    );
+    assert!(traced.contains("\npairs at the end of the input\n  \"7/0\" \"7/1\" "), "{traced}");
+}

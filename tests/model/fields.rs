@@ -14,13 +14,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dupflow::config::Plan;
+use dupflow::core::block::{BlockKey, Blocking, HotRule, NearRule};
 use dupflow::core::doc::fields::{FieldRow, FieldRule, FieldRules};
 use dupflow::core::doc::retention::{Retention, RetentionClock};
 use dupflow::core::doc::{DocId, Position};
 use dupflow::core::oracle;
 use dupflow::core::pair::{DocPair, Pair};
 use dupflow::core::run::metrics::Counter;
-use dupflow::core::sketch::{Scheme, SketchMaker};
+use dupflow::core::sketch::{Scheme, SketchMaker, SketchRef};
 use dupflow::core::time::LiveFrom;
 use dupflow::engine::dataflow::{ClosedEpoch, Stages};
 use proptest::collection::vec;
@@ -158,6 +159,90 @@ fn rules_hold_in_crowded_blocks() {
         check(60, (with_fields(), rules(), sizes(), runs()), |(events, retention, sizes, run)| {
             assert_law(&stages(&plan, by_events(retention)), &cut(&events, &sizes, false), run);
         });
+    }
+}
+
+/// A blocking that knows no rule.
+#[derive(Debug)]
+struct WithoutRealms(Arc<dyn Blocking>);
+
+impl Blocking for WithoutRealms {
+    fn keys(&self, sketch: SketchRef<'_>, out: &mut Vec<BlockKey>) {
+        self.0.keys(sketch, out);
+    }
+
+    fn tables(&self) -> usize {
+        self.0.tables()
+    }
+
+    fn rule(&self, table: u16) -> HotRule {
+        self.0.rule(table)
+    }
+
+    fn near(&self, table: u16) -> Option<NearRule> {
+        self.0.near(table)
+    }
+
+    fn least(&self) -> usize {
+        self.0.least()
+    }
+}
+
+/// D(C) without a realm: of each list of values that are to be equal, the pairs of its documents alone, in
+/// blocks that know no rule.
+fn pairs_value_by_value(plan: &Plan, stages: &Stages, alive: &Alive) -> BTreeSet<DocPair> {
+    let mut maker = SketchMaker::new(&plan.scheme);
+    let blocking = WithoutRealms(plan.blocking());
+    let mut by_values: BTreeMap<Vec<&str>, BTreeMap<DocId, _>> = BTreeMap::new();
+    for (id, (text, row)) in alive {
+        let value = |field: &str| row.get(stages.fields.place(field).unwrap());
+        let hashes = plan.scheme.pairs.hashes(value);
+        let values = plan.scheme.pairs.equal_fields().map(value).collect();
+        if let Some(sketched) = maker.sketch_with(text, &hashes) {
+            by_values.entry(values).or_default().insert(id.clone(), sketched);
+        }
+    }
+    by_values
+        .values()
+        .flat_map(|corpus| oracle::exact(corpus, &blocking, &*stages.filter, stages.expand_limit))
+        .collect()
+}
+
+/// Every kind of blocks, few sketches in a block: at the end, which sketches meet depends on no document with
+/// other values. Half of all runs are under a memory budget, by their seeds.
+#[test]
+fn a_block_counts_those_that_may_meet() {
+    let small = "sketch = { size = 64, bits = 1 }\nblocking = ";
+    let kinds = [
+        "{ bands = 8, rows = 2, cap = 2 }",
+        "{ bands = 8, rows = 1, cap = 5, leaders = 1 }",
+        "{ bands = 8, rows = 2, cap = 3, hot = \"skip\" }",
+        "{ bands = 8, rows = 2, hot = \"never\" }",
+        "{ kind = \"groups\", distance = 20, common = 4 }",
+        "{ kind = \"groups\", distance = 12, common = 2, cap = 3, hot = \"leaders\" }",
+        "{ kind = \"conjunctions\", distance = 4, common = 2, cap = 2, hot = \"leaders\" }",
+        "{ kind = \"permuted\", distance = 3, tables = 4 }",
+        "{ kind = \"multi-index\", distance = 3, tables = 2, cap = 2, hot = \"leaders\" }",
+        "{ bands = 8, rows = 2, cap = 3, also = { kind = \"permuted\", distance = 2, tables = 3 } }",
+    ];
+    let contained = "text = { shingle = \"words:2\" }\nmeasure = \"containment\"\n\
+        filter = { kind = \"full\", verify = \"exact\" }\n\
+        sketch = { kind = \"scaled\", scale = 2, least = 60 }\n\
+        blocking = { kind = \"shingles\", cap = 3, leaders = 1, leaders_by = \"size\" }";
+    for settings in kinds.map(|kind| format!("{small}{kind}")).into_iter().chain([contained.to_owned()]) {
+        for rule in &WHERE[1..] {
+            let plan = ruled(&settings, rule);
+            check(20, (with_fields(), sizes(), runs()), |(events, sizes, run)| {
+                let (epochs, all) = (cut(&events, &sizes, false), Retention::default());
+                let stages = stages(&plan, all);
+                let mut found = accumulated(&closed(&stages, &epochs, &Past::default(), run));
+                (1..).zip(&epochs).for_each(|(epoch, _)| found.advance(epoch));
+                let alive = alive_after(&epochs, &all).pop().unwrap_or_default();
+                let expected = pairs_value_by_value(&plan, &stages, &alive);
+                assert_same(&found.end(), &expected, epochs.len() as u64, run);
+                assert_eq!(expected, pairs(&stages, &stages.scheme, &alive), "both oracles");
+            });
+        }
     }
 }
 

@@ -70,7 +70,7 @@ fn assert_books(stages: &Stages, events: &[Event]) {
     let mut corpus = Corpus::new(stages);
     corpus.apply(events);
     let hot: BTreeMap<_, _> =
-        stages.observers.hot_blocks.lock().iter().map(|(key, block)| (*key, block.sketches)).collect();
+        stages.observers.hot_blocks.lock().iter().map(|((key, _), block)| (*key, block.sketches)).collect();
     assert_eq!(hot, crowds(&corpus, stages));
 
     let count = |counter| usize::try_from(stages.observers.metrics.get(counter)).unwrap();

@@ -5,6 +5,7 @@ use std::fmt;
 use super::hot::HotRule;
 use super::key::BlockKey;
 use super::near::NearRule;
+use crate::pair_rule::Realm;
 use crate::sketch::SketchRef;
 
 /// Default of [`Blocking::scan_limit`]. Chosen, not measured: a search costs k + 1 look-ups in ordered sets
@@ -50,6 +51,18 @@ pub trait Blocking: Send + Sync + fmt::Debug {
 
     /// Whether there are sketches that do not [enter](Self::enters) their blocks. No block is hot then.
     fn is_one_sided(&self) -> bool {
+        false
+    }
+
+    /// The realm of a sketch: sketches of different realms do not meet, and which sketches of a block meet is
+    /// a function of those of their realm alone. `None` for a text without fields, which meets sketches of
+    /// all realms, of each as if it were of that one.
+    fn realm(&self, _sketch: SketchRef<'_>) -> Option<Realm> {
+        None
+    }
+
+    /// Whether the sketches of documents have realms.
+    fn has_realms(&self) -> bool {
         false
     }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::key::BlockKey;
 use crate::doc::DocId;
 use crate::hash::SketchId;
+use crate::pair_rule::Realm;
 use crate::sketch::scaled::features_of;
 
 /// When a block is hot, and which of its members meet then. A function of the present members; the order of
@@ -131,6 +132,9 @@ impl HotBlock {
     }
 }
 
+/// A block; where sketches have [realms](super::Blocking::realm), those of one realm in it.
+pub type HotPlace = (BlockKey, Option<Realm>);
+
 /// A change of a block that is hot, or was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HotChange {
@@ -142,11 +146,11 @@ pub enum HotChange {
     Cooled,
 }
 
-/// The hot blocks, by key and by size.
+/// The hot blocks, by place and by size.
 #[derive(Clone, Debug, Default)]
 pub struct HotBlocks {
-    blocks: BTreeMap<BlockKey, HotBlock>,
-    by_size: BTreeSet<(Reverse<usize>, BlockKey)>,
+    blocks: BTreeMap<HotPlace, HotBlock>,
+    by_size: BTreeSet<(Reverse<usize>, HotPlace)>,
 }
 
 impl HotBlocks {
@@ -154,7 +158,7 @@ impl HotBlocks {
     pub const SHOWN: usize = 20;
 
     /// Adds or updates a hot block; names of unchanged sketches are kept. Returns whether the block is new.
-    pub fn put(&mut self, key: BlockKey, block: HotBlock) -> bool {
+    pub fn put(&mut self, key: HotPlace, block: HotBlock) -> bool {
         let before = self.take(&key);
         let is_new = before.is_none();
         let block = match before {
@@ -167,7 +171,7 @@ impl HotBlocks {
     }
 
     /// Sets the number of sketches of a block.
-    pub fn resize(&mut self, key: &BlockKey, sketches: usize) {
+    pub fn resize(&mut self, key: &HotPlace, sketches: usize) {
         if let Some(block) = self.blocks.get_mut(key) {
             self.by_size.remove(&(Reverse(block.sketches), *key));
             block.sketches = sketches;
@@ -176,18 +180,18 @@ impl HotBlocks {
     }
 
     /// Removes a block that is no longer hot; returns whether it was present.
-    pub fn remove(&mut self, key: &BlockKey) -> bool {
+    pub fn remove(&mut self, key: &HotPlace) -> bool {
         self.take(key).is_some()
     }
 
-    fn take(&mut self, key: &BlockKey) -> Option<HotBlock> {
+    fn take(&mut self, key: &HotPlace) -> Option<HotBlock> {
         let block = self.blocks.remove(key)?;
         self.by_size.remove(&(Reverse(block.sketches), *key));
         Some(block)
     }
 
     /// The blocks, those of most sketches first.
-    pub fn largest(&self) -> impl Iterator<Item = (&BlockKey, &HotBlock)> {
+    pub fn largest(&self) -> impl Iterator<Item = (&HotPlace, &HotBlock)> {
         self.by_size.iter().filter_map(|(_, key)| self.blocks.get_key_value(key))
     }
 
@@ -207,7 +211,7 @@ impl HotBlocks {
 }
 
 impl Deref for HotBlocks {
-    type Target = BTreeMap<BlockKey, HotBlock>;
+    type Target = BTreeMap<HotPlace, HotBlock>;
 
     fn deref(&self) -> &Self::Target {
         &self.blocks

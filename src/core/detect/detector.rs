@@ -5,7 +5,9 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::block::banding::{BandsError, design};
-use crate::block::{Banding, BlockKey, Blocking, BlockingKind, BlockingParams, Scan, Shingles};
+use crate::block::{
+    Banding, BlockKey, Blocking, BlockingKind, BlockingParams, RuledBlocking, Scan, Shingles,
+};
 use crate::filter::{
     ContainmentFilter, ExactFilter, FilterError, FilterParams, PairFilter, RuledFilter, StagedFilter, Target,
     Verify, WholeFilter,
@@ -104,7 +106,7 @@ impl Detector {
             return Err(DetectorError::NoFeatures);
         }
         let filter = RuledFilter::around(make_filter(threshold, &scheme, filter)?, &scheme);
-        let blocking = make_blocking(threshold, &scheme, blocking)?;
+        let blocking = RuledBlocking::around(make_blocking(threshold, &scheme, blocking)?, &scheme);
         Ok(Self { scheme, blocking, filter })
     }
 

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use serde::Serialize;
 
-use crate::block::index::{BlockIndex, Postings};
+use crate::block::index::{BlockIndex, Postings, SketchHead};
 use crate::block::{BlockKey, Blocking};
 use crate::doc::DocId;
 use crate::filter::{PairFilter, RejectedBy, Rejection};
@@ -106,7 +106,7 @@ impl<'s> CandidateSurvey<'s> {
             let Some(last) = posted.last_mut() else { continue };
             blocking.keys(sketch.view(), &mut keys);
             keys.drain(..).for_each(|key| last.key(key));
-            last.sketch(*id, sketch.words[0], 1);
+            last.sketch_at(None, head(blocking, *id, sketch), 1, true);
         }
         // All in one change, without a meeting: they are visited afterwards, one sketch at a time.
         index.apply(posted, |_, _, _| false, |_, _| {});
@@ -125,8 +125,7 @@ impl<'s> CandidateSurvey<'s> {
             keys.sort_unstable();
             self.index.visit(
                 &keys,
-                *id,
-                sketch.words[0],
+                head(self.blocking, *id, sketch),
                 |_, _| true,
                 |other| {
                     if other > *id {
@@ -226,6 +225,11 @@ impl RejectedSample {
             *greatest = ranked;
         }
     }
+}
+
+/// What the index has of a sketch.
+fn head(blocking: &dyn Blocking, id: SketchId, sketch: &Sketch) -> SketchHead {
+    SketchHead { id, word: sketch.words[0], realm: blocking.realm(sketch.view()) }
 }
 
 /// The hash by which pairs are chosen: of the two ids in ascending order, each as its high and its low half.

@@ -19,19 +19,21 @@ pub use shingles::{Triplet, shared};
 pub use truth::{pairs, sectional_pairs};
 pub use weighted::{WeightedFeatures, weighted_pairs};
 
-use crate::block::{BlockKey, Blocking};
+use crate::block::{Blocking, HotPlace};
 use crate::doc::DocId;
 use crate::filter::PairFilter;
 use crate::hash::SketchId;
 use crate::pair::{DocPair, Evidence, Pair, Similarity};
+use crate::pair_rule::Realm;
 use crate::sketch::Sketch;
 
 /// D(C): the pairs of a corpus C by definition, independent of its history.
 ///
 /// Two sketches that meet in a block and that the filter accepts give the pairs of their visible members.
 /// The members of one sketch are all pairs with similarity 1, unless the filter pairs no copies. If they
-/// are more than `expand_limit`, only the smallest is visible, and the pairs are a star around it. Evidence
-/// is not computed (zero). `corpus` must not hold texts without a token.
+/// are more than `expand_limit`, only the smallest is visible, and the pairs are a star around it. In a block
+/// the sketches of one [realm](Blocking::realm) are as a block of their own, and a sketch without one is in
+/// those of all realms. Evidence is not computed (zero). `corpus` must not hold texts without a token.
 pub fn exact<'a>(
     corpus: impl IntoIterator<Item = (&'a DocId, &'a (SketchId, Sketch))>,
     blocking: &dyn Blocking,
@@ -42,16 +44,22 @@ pub fn exact<'a>(
     for (document, (id, sketch)) in corpus {
         members.entry(*id).or_insert_with(|| (sketch, BTreeSet::new())).1.insert(document);
     }
-    let mut blocks: BTreeMap<BlockKey, Vec<SketchId>> = BTreeMap::new();
+    let realms: BTreeSet<Realm> =
+        members.values().filter_map(|(sketch, _)| blocking.realm(sketch.view())).collect();
+    let mut blocks: BTreeMap<HotPlace, Vec<SketchId>> = BTreeMap::new();
     let mut keys = Vec::new();
     for (id, (sketch, _)) in &members {
         blocking.keys(sketch.view(), &mut keys);
-        for key in keys.drain(..) {
-            blocks.entry(key).or_default().push(*id);
+        let own = blocking.realm(sketch.view());
+        let in_all = own.is_none().then_some(&realms).into_iter().flatten().copied().map(Some);
+        for (key, realm) in
+            keys.drain(..).flat_map(|key| in_all.clone().chain([own]).map(move |of| (key, of)))
+        {
+            blocks.entry((key, realm)).or_default().push(*id);
         }
     }
     let mut candidates: BTreeMap<Pair<SketchId>, usize> = BTreeMap::new();
-    for (key, sketches) in &mut blocks {
+    for ((key, _), sketches) in &mut blocks {
         let (rule, near) = (blocking.rule(key.table), blocking.near(key.table));
         let is_near = |x: &SketchId, y: &SketchId| {
             near.is_none_or(|near| near.meet(members[x].0.words[0], members[y].0.words[0]))

@@ -74,6 +74,7 @@ counters! {
     Candidates "candidates"
         "Pairs of sketches that share a block, once for each block, counted when they become candidates.",
     RejectedAtFirstWord "rejected_at_first_word" "Candidates that the first word ruled out.",
+    RejectedInBlocks "rejected_in_blocks" "Candidates of blocks by distance that all words ruled out there.",
     Heated "blocks_heated" "Blocks that became hot.",
     Cooled "blocks_cooled" "Blocks that are hot no more.",
     RejectedByWhere "rejected_by_where" "Pairs of sketches that pairs.where rejected before the filter.",

@@ -7,6 +7,7 @@ use dupflow_core::block::{BlockKey, Blocking, HotRule};
 use dupflow_core::filter::{PairFilter, RejectedBy, Verdict, Verify};
 use dupflow_core::hash::SketchId;
 use dupflow_core::pair::Similarity;
+use dupflow_core::pair_rule::Realm;
 use dupflow_core::sketch::agreement::Shape;
 use dupflow_core::sketch::sectional;
 use dupflow_core::sketch::{Estimator, PlaceEstimator, Scheme, Sketch, SketchKind, SketchMaker};
@@ -45,6 +46,8 @@ pub(super) struct SketchedText {
     pub(super) id: SketchId,
     pub(super) sketch: Sketch,
     pub(super) keys: Vec<BlockKey>,
+    /// See [`Blocking::realm`].
+    pub(super) realm: Option<Realm>,
 }
 
 /// Two sketches compared.
@@ -98,7 +101,8 @@ impl Examiner {
         let (id, sketch) = self.maker.sketch_with(text, fields)?;
         let mut keys = Vec::new();
         self.blocking.keys(sketch.view(), &mut keys);
-        Some(SketchedText { id, sketch, keys })
+        let realm = self.blocking.realm(sketch.view());
+        Some(SketchedText { id, sketch, keys, realm })
     }
 
     /// The exact similarity by the pipeline's own measure.
@@ -164,9 +168,11 @@ impl Examiner {
         self.blocking.rule(table)
     }
 
-    /// Whether two sketches are near enough to be candidates in a block of this table that is not hot.
-    pub(super) fn is_near(&self, table: u16, a: &SketchedText, b: &SketchedText) -> bool {
-        self.blocking.near(table).is_none_or(|near| near.meet(a.sketch.words[0], b.sketch.words[0]))
+    /// Whether two sketches are of one realm, and near enough to be candidates in a block of this table that
+    /// is not hot.
+    pub(super) fn may_meet(&self, table: u16, a: &SketchedText, b: &SketchedText) -> bool {
+        a.realm == b.realm
+            && self.blocking.near(table).is_none_or(|near| near.meet(a.sketch.words[0], b.sketch.words[0]))
     }
 
     /// Fewest shared blocks that make two sketches a candidate.

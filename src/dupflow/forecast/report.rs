@@ -48,6 +48,9 @@ pub struct PlanReport {
     /// The second blocking: a pair that shares a block of either is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) also: Option<Blocks>,
+    /// What `pairs.where` changes in hot blocks, if there is a rule and a block may be hot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rule: Option<RuleReport>,
     pub(super) filter: FilterReport,
     pub(super) points: Vec<CurvePoint>,
     /// Of containment, the recall of quotes by their length; instead of the curve, which does not say it.
@@ -81,6 +84,15 @@ pub(super) enum Blocks {
     },
     Reference,
     Scan,
+}
+
+/// Which documents a block counts under `pairs.where`.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct RuleReport {
+    /// The fields of `==`: those of equal values are counted together, and apart from others.
+    pub(super) counted_for_each: Vec<String>,
+    /// The fields of `!=`: documents are counted together whatever their values.
+    pub(super) not_counted: Vec<String>,
 }
 
 /// The fate of pairs of one similarity.
@@ -140,6 +152,7 @@ impl PlanReport {
             quotes: plan.scheme.sketch.scaled().map(|_| quotes::recall(plan)),
             blocking,
             also,
+            rule: RuleReport::new(plan),
             filter: FilterReport::new(plan),
             expand_limit: plan.expand_limit,
             on_error: plan.on_error,
@@ -202,6 +215,17 @@ impl PlanReport {
     /// Memory in bytes for all documents.
     pub fn total_bytes(&self) -> f64 {
         self.memory.total_bytes
+    }
+}
+
+impl RuleReport {
+    fn new(plan: &Plan) -> Option<Self> {
+        let rule = &plan.scheme.pairs;
+        let counted_for_each: Vec<String> = rule.equal_fields().map(str::to_owned).collect();
+        let not_counted: Vec<String> = rule.different_fields().map(str::to_owned).collect();
+        let is_ruled = !counted_for_each.is_empty() || !not_counted.is_empty();
+        let may_be_hot = plan.blocking().hot_rule().is_some();
+        (is_ruled && may_be_hot).then_some(Self { counted_for_each, not_counted })
     }
 }
 

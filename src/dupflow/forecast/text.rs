@@ -7,7 +7,7 @@ use indicatif::BinaryBytes;
 use super::memory::{ASSUMED_FEATURES, OWN_TIME_BYTES};
 use super::plot::{Probability, TypedSimilarity, plot};
 use super::quotes::QuoteTable;
-use super::report::{Blocks, PlanReport};
+use super::report::{Blocks, PlanReport, RuleReport};
 use super::spill::FIXED_BYTES;
 use crate::plural::{count, counted};
 use dupflow_connectors::intake::OnError;
@@ -73,6 +73,7 @@ impl Display for PlanReport {
             self.blocking("and also", also, f)?;
             writeln!(f, "          a pair that shares a block of either is compared")?;
         }
+        self.rule.iter().try_for_each(|rule| rule.fmt(f))?;
         self.filter.fmt(f)?;
         if sketch.wide > 0 && !self.filter.exact {
             writeln!(
@@ -256,5 +257,29 @@ impl Display for Rules<'_> {
             1 => write!(f, ", field {name:?}"),
             n => write!(f, ", field {name:?} {n} times"),
         })
+    }
+}
+
+impl Display for RuleReport {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let [equal, different] =
+            [&self.counted_for_each, &self.not_counted].map(|fields| fields.join(" and "));
+        if !equal.is_empty() {
+            writeln!(
+                f,
+                "rule      pairs.where: a block counts the documents of each {equal} on their own, so its \
+                numbers are those\n          of so many documents of one {equal}; of several, fewer blocks \
+                are hot"
+            )?;
+        }
+        if !different.is_empty() {
+            writeln!(
+                f,
+                "rule      pairs.where: a hot block takes no account of {different}: where its leaders have \
+                the {different} of a\n          member, it meets none there, a loss that is not in the \
+                numbers above"
+            )?;
+        }
+        Ok(())
     }
 }

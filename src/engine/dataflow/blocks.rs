@@ -22,8 +22,7 @@ use crate::dataflow::sketches::by_place::{SketchesByPlace, source_of_blocks};
 use crate::dataflow::sketches::parcels::{Parcel, common_bits};
 use crate::dataflow::sketches::store::Sketches;
 use dupflow_core::block::HotChange;
-use dupflow_core::block::index::BlockIndex;
-use dupflow_core::filter::PairFilter;
+use dupflow_core::block::index::{BlockIndex, SketchHead};
 use dupflow_core::hash::SketchId;
 use dupflow_core::pair::Pair;
 use dupflow_core::run::metrics::Counter;
@@ -174,7 +173,7 @@ pub(super) fn blocks<'scope>(
                 let mut partial_answers = partial_answers.at(&capabilities);
                 for probe in present {
                     let query_id = probe.query.query_id;
-                    let sent = answer_probe(&index, &*stages.filter, probe, worker, peers);
+                    let sent = answer_probe(&index, &stages, probe, worker, peers);
                     let part = AnswerPart::Compared(sent.len());
                     partial_answers.give(PartialAnswer { query_id, part });
                     comparisons.give_all(sent);
@@ -217,14 +216,15 @@ fn apply(index: &mut WorkerBlocks, parcels: Vec<Parcel>, stages: &Stages, mut em
     let sent = parcels.into_iter().map(|parcel| parcel.postings);
     index.apply(sent, worth, |pair, diff| emit(Candidate { pair, diff }));
 
+    let ended_by_words = index.take_ended_by_words();
     let mut changed = index.hot_blocks().peekable();
     if changed.peek().is_some() {
         let (mut heated, mut cooled) = (0, 0);
         let mut hot_blocks = stages.observers.hot_blocks.lock();
-        changed.for_each(|(key, hot)| match hot {
-            HotChange::Hot(block) => heated += u64::from(hot_blocks.put(key, block)),
-            HotChange::Size(sketches) => hot_blocks.resize(&key, sketches),
-            HotChange::Cooled => cooled += u64::from(hot_blocks.remove(&key)),
+        changed.for_each(|(place, hot)| match hot {
+            HotChange::Hot(block) => heated += u64::from(hot_blocks.put(place, block)),
+            HotChange::Size(sketches) => hot_blocks.resize(&place, sketches),
+            HotChange::Cooled => cooled += u64::from(hot_blocks.remove(&place)),
         });
         drop(hot_blocks);
         stages.observers.metrics.add(Counter::Heated, heated);
@@ -232,12 +232,13 @@ fn apply(index: &mut WorkerBlocks, parcels: Vec<Parcel>, stages: &Stages, mut em
     }
     stages.observers.metrics.add(Counter::Candidates, candidates);
     stages.observers.metrics.add(Counter::RejectedAtFirstWord, rejected);
+    stages.observers.metrics.add(Counter::RejectedInBlocks, ended_by_words);
 }
 
 /// Answers a probe from the blocks of this worker: the comparisons to be made, by owner of the candidates.
 fn answer_probe(
     index: &WorkerBlocks,
-    filter: &dyn PairFilter,
+    stages: &Stages,
     probe: Probe,
     worker: u64,
     peers: u64,
@@ -249,8 +250,9 @@ fn answer_probe(
     if owner(query.id) == worker {
         add(query.id);
     }
-    let worth = |a, b| filter.first_word(a, b);
-    index.visit(&keys, query.id, query.sketch.words[0], worth, add);
+    let worth = |a, b| stages.filter.first_word(a, b);
+    let realm = stages.blocking.realm(query.sketch.view());
+    index.visit(&keys, SketchHead { id: query.id, word: query.sketch.words[0], realm }, worth, add);
     let comparison = |(to, candidates)| QueryComparison { to, query: query.clone(), candidates };
     by_owner.into_iter().map(comparison).collect()
 }

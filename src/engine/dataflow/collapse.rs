@@ -18,6 +18,7 @@ use crate::dataflow::sketches::store::{MemberChange, Sketches, StarChange};
 use crate::dataflow::upsert::{Membership, SketchMembership};
 use crate::dataflow::watches::{WatchMatcher, WatchUpdate};
 use crate::dataflow::{Deltas, Stages};
+use dupflow_core::block::index::SketchHead;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::{self, SketchId};
 use dupflow_core::pair::{Cause, DocPair, Evidence, Pair, Similarity};
@@ -117,8 +118,9 @@ pub(in crate::dataflow) fn collapse<'scope>(
                 if diff == 0 {
                     continue;
                 }
-                let (named, enters) = ((id, sketch.words[0]), stages.blocking.enters(sketch));
-                parcels.add(named, place, diff, enters, keys.drain(..), |parcel| postings.give(parcel));
+                let (realm, enters) = (stages.blocking.realm(sketch), stages.blocking.enters(sketch));
+                let head = SketchHead { id, word: sketch.words[0], realm };
+                parcels.add(head, place, diff, enters, keys.drain(..), |parcel| postings.give(parcel));
                 if diff > 0 {
                     stages.observers.metrics.add(Counter::SketchesBorn, 1);
                 } else {

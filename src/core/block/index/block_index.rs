@@ -4,10 +4,10 @@ use std::hint::black_box;
 
 use super::batch::{ADDED, Batch, NUMBER_BITS, low_number};
 use super::lists::{BlockValue, MemberLists};
-use super::postings::{Posted, Postings};
+use super::postings::{Postings, SketchHead};
 use super::slots::{LocalSketches, NoSketches, SketchSlots, SketchSource};
 use crate::block::blocking::SCAN_LIMIT;
-use crate::block::{BlockKey, Blocking, HotChange, HotRule, NearRule};
+use crate::block::{BlockKey, Blocking, HotChange, HotPlace, HotRule, NearRule};
 use crate::hash::SketchId;
 use crate::memory::PackedTables;
 use crate::pair::Pair;
@@ -31,6 +31,8 @@ pub struct BlockIndex<L = NoSketches> {
     is_settled: bool,
     /// Gathered postings that are not in the batches yet.
     waiting: Vec<Postings>,
+    /// See [`Self::take_ended_by_words`].
+    pub(super) ended_by_words: u64,
 }
 
 /// Sketches whose changes are sorted and applied together. An epoch may have more; its rounds are applied one
@@ -55,7 +57,7 @@ impl BlockIndex {
     }
 
     pub(super) fn with_rules(rules: Vec<(HotRule, Option<NearRule>)>, scan_limit: usize) -> Self {
-        Self::with(rules, scan_limit, SketchSource::Index, 0)
+        Self::with(rules, scan_limit, SketchSource::Index, 0, false)
     }
 }
 
@@ -69,7 +71,8 @@ impl<L: LocalSketches> BlockIndex<L> {
     pub fn beside(blocking: &dyn Blocking, source: SketchSource<L>, common: u32) -> Self {
         let rules = (0..=u16::MAX).take(blocking.tables());
         let rules = rules.map(|table| (blocking.rule(table), blocking.near(table)));
-        let index = Self::with(rules.collect(), blocking.scan_limit(), source, common);
+        let have_realms = blocking.has_realms();
+        let index = Self::with(rules.collect(), blocking.scan_limit(), source, common, have_realms);
         Self { is_one_sided: blocking.is_one_sided(), ..index }
     }
 
@@ -78,10 +81,11 @@ impl<L: LocalSketches> BlockIndex<L> {
         scan_limit: usize,
         source: SketchSource<L>,
         common: u32,
+        have_realms: bool,
     ) -> Self {
         let tables = rules.len();
         Self {
-            slots: SketchSlots::new(source),
+            slots: SketchSlots::new(source, have_realms),
             tables: BlockTables::with_common(tables, common),
             lists: MemberLists::new(rules, scan_limit),
             changes: Vec::new(),
@@ -90,6 +94,7 @@ impl<L: LocalSketches> BlockIndex<L> {
             is_one_sided: false,
             is_settled: false,
             waiting: Vec::new(),
+            ended_by_words: 0,
         }
     }
 
@@ -99,8 +104,14 @@ impl<L: LocalSketches> BlockIndex<L> {
     }
 
     /// Drains the changes of hot blocks since the last call.
-    pub fn hot_blocks(&mut self) -> impl Iterator<Item = (BlockKey, HotChange)> {
+    pub fn hot_blocks(&mut self) -> impl Iterator<Item = (HotPlace, HotChange)> {
         self.lists.changed.drain(..)
+    }
+
+    /// The number of meetings in tables by distance that began since the last call and were not emitted,
+    /// although `worth` did not reject them: all words of the two sketches did.
+    pub fn take_ended_by_words(&mut self) -> u64 {
+        std::mem::take(&mut self.ended_by_words)
     }
 
     /// Keeps postings of sketches that begin until the next [`apply`](Self::apply), which applies all of
@@ -109,19 +120,17 @@ impl<L: LocalSketches> BlockIndex<L> {
     /// they were sent.
     pub fn gather(&mut self, postings: Postings) {
         debug_assert!(postings.only_begin());
-        let Postings { sketches, keys } = &postings;
+        let sketches = &postings.sketches;
         let is_many = self.gathered + sketches.len() > ROUND;
         if self.is_one_sided || is_many || !self.slots.are_below(1 << NUMBER_BITS, sketches) {
             return self.waiting.push(postings);
         }
         self.gathered += sketches.len();
-        let mut start = 0;
-        for &Posted { id, word, end, place, .. } in sketches {
-            let slot = self.slots.add(id, word, place);
-            for key in &keys[start as usize..end as usize] {
+        for (posted, head, keys) in postings.each() {
+            let slot = self.slots.add(head, posted.place);
+            for key in keys {
                 self.batches[usize::from(key.table)].push(key.hash() << NUMBER_BITS | u64::from(slot));
             }
-            start = end;
         }
     }
 
@@ -155,39 +164,32 @@ impl<L: LocalSketches> BlockIndex<L> {
         emit: &mut impl FnMut(Pair<SketchId>, isize),
     ) {
         let mut looked_up = Vec::new();
-        for Postings { sketches, keys } in postings {
-            if self.is_one_sided && sketches.iter().all(|posted| !posted.enters) {
-                looked_up.push(Postings { sketches, keys });
+        for postings in postings {
+            if self.is_one_sided && postings.sketches.iter().all(|posted| !posted.enters) {
+                looked_up.push(postings);
                 continue;
             }
-            self.prefetch_leaving(&sketches, &keys);
-            let mut start = 0;
-            for &Posted { id, word, diff, end, enters, place } in &sketches {
-                let its_keys = &keys[start as usize..end as usize];
-                if !enters {
-                    start = end;
-                    continue;
-                }
+            self.prefetch_leaving(&postings);
+            for (posted, head, keys) in postings.each().filter(|(posted, ..)| posted.enters) {
                 assert!(!self.is_settled, "a reference is complete before the first sketch is looked up");
-                let change = if diff > 0 {
-                    ADDED | self.slots.add(id, word, place)
+                let change = if posted.diff > 0 {
+                    ADDED | self.slots.add(head, posted.place)
                 } else {
-                    let known = place.and_then(|place| self.slots.of_place(place));
-                    let found = known.or_else(|| self.leaving(id, word, its_keys));
+                    let known = posted.place.and_then(|place| self.slots.of_place(place));
+                    let found = known.or_else(|| self.leaving(head, keys));
                     found.expect("a sketch leaves blocks that it is in")
                 };
                 let number = self.changes.len() as u64;
                 self.changes.push(change);
-                for key in its_keys {
+                for key in keys {
                     self.batches[usize::from(key.table)].push(key.hash() << NUMBER_BITS | number);
                 }
-                start = end;
                 if self.changes.len() == ROUND {
                     self.apply_changes(worth, emit);
                 }
             }
             if self.is_one_sided {
-                looked_up.push(Postings { sketches, keys });
+                looked_up.push(postings);
             }
         }
         self.apply_changes(worth, emit);
@@ -197,24 +199,19 @@ impl<L: LocalSketches> BlockIndex<L> {
     /// Looks up the sketches that do not enter their blocks: each meets all members of them.
     fn look_up(
         &mut self,
-        Postings { sketches, keys }: &Postings,
+        postings: &Postings,
         worth: &mut impl FnMut(u64, u64, i8) -> bool,
         emit: &mut impl FnMut(Pair<SketchId>, isize),
     ) {
         let mut met: Vec<u32> = Vec::new();
-        let mut start = 0;
-        for &Posted { id, word, diff, end, enters, .. } in sketches {
-            let keys = &keys[std::mem::replace(&mut start, end as usize)..end as usize];
-            if enters {
-                continue;
-            }
+        for (posted, head, keys) in postings.each().filter(|(posted, ..)| !posted.enters) {
             self.is_settled = true;
-            self.meet_members(keys, (id, word), |slot| met.push(slot));
-            met.retain(|slot| worth(word, self.slots.word(*slot), diff));
+            self.meet_members(keys, head, |slot| met.push(slot));
+            met.retain(|slot| worth(head.word, self.slots.word(*slot), posted.diff));
             met.sort_unstable();
             for meetings in met.chunk_by(|a, b| a == b) {
-                if let Some(pair) = Pair::new(id, self.slots.id(meetings[0])) {
-                    emit(pair, meetings.len().cast_signed() * isize::from(diff));
+                if let Some(pair) = Pair::new(head.id, self.slots.id(meetings[0])) {
+                    emit(pair, meetings.len().cast_signed() * isize::from(posted.diff));
                 }
             }
             met.clear();
@@ -222,51 +219,47 @@ impl<L: LocalSketches> BlockIndex<L> {
     }
 
     /// Calls `meet` for each member of the blocks of these keys that a sketch would meet in them.
-    fn meet_members(&self, keys: &[BlockKey], (id, word): (SketchId, u64), mut meet: impl FnMut(u32)) {
+    fn meet_members(&self, keys: &[BlockKey], head: SketchHead, mut meet: impl FnMut(u32)) {
         // All places are prefetched before the first is read, so that their cache misses overlap.
         let places = keys.iter().map(|key| self.tables.touch(key.table.into(), key.hash()));
         black_box(places.fold(0, |all, place| all ^ place));
         for key in keys {
             if let Some(block) = self.tables.get(key.table.into(), key.hash()) {
-                self.lists.visit(key.table, block, (id, word), &self.slots, &mut meet);
+                self.lists.visit(key.table, block, head, &self.slots, &mut meet);
             }
         }
     }
 
-    /// Calls `found` once for each sketch that `id` would meet if it were added to the blocks of these keys,
-    /// or meets if it is in them already. Two sketches whose first words `worth` rejects do not meet; its
-    /// first argument is `word`. The index is not changed.
+    /// Calls `found` once for each sketch that this one would meet if it were added to the blocks of these
+    /// keys, or meets if it is in them already. Without a realm it meets sketches of all realms, of each as
+    /// if it were of that one. Two sketches whose first words `worth` rejects do not meet; its first
+    /// argument is the word of this one. The index is not changed.
     pub fn visit(
         &self,
         keys: &[BlockKey],
-        id: SketchId,
-        word: u64,
+        head: SketchHead,
         worth: impl Fn(u64, u64) -> bool,
         found: impl FnMut(SketchId),
     ) {
         let mut met: Vec<u32> = Vec::new();
-        self.meet_members(keys, (id, word), |slot| met.push(slot));
+        self.meet_members(keys, head, |slot| met.push(slot));
         met.sort_unstable();
         met.dedup();
-        met.retain(|slot| worth(word, self.slots.word(*slot)));
+        met.retain(|slot| worth(head.word, self.slots.word(*slot)));
         met.into_iter().map(|slot| self.slots.id(slot)).for_each(found);
     }
 
     /// Prefetches the first block of each sketch that leaves.
-    fn prefetch_leaving(&self, sketches: &[Posted], keys: &[BlockKey]) {
-        let starts = std::iter::once(0).chain(sketches.iter().map(|posted| posted.end));
-        let leaving = sketches.iter().zip(starts).filter(|(posted, _)| posted.diff < 0);
-        let touched = leaving.map(|(_, start)| {
-            let key = keys[start as usize];
-            self.tables.touch(key.table.into(), key.hash())
-        });
+    fn prefetch_leaving(&self, postings: &Postings) {
+        let leaving = postings.each().filter(|(posted, ..)| posted.diff < 0);
+        let touched = leaving.map(|(.., keys)| self.tables.touch(keys[0].table.into(), keys[0].hash()));
         black_box(touched.fold(0, |all, word| all ^ word));
     }
 
     /// The slot of a sketch without a place that leaves the blocks of these keys: there is no index of
     /// sketches by id, since the blocks have their members. Usually one of the first blocks has no other
     /// member; else the smallest is searched.
-    fn leaving(&self, id: SketchId, word: u64, keys: &[BlockKey]) -> Option<u32> {
+    fn leaving(&self, head: SketchHead, keys: &[BlockKey]) -> Option<u32> {
         let mut smallest: Option<(usize, u16, BlockValue)> = None;
         for key in keys {
             let block = self.tables.get(key.table.into(), key.hash())?;
@@ -279,7 +272,7 @@ impl<L: LocalSketches> BlockIndex<L> {
             }
         }
         let (_, table, block) = smallest?;
-        self.lists.find(table, block, (id, word), &self.slots)
+        self.lists.find(table, block, head, &self.slots)
     }
 }
 

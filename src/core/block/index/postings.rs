@@ -4,12 +4,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::BlockKey;
 use crate::hash::SketchId;
+use crate::pair_rule::Realm;
+
+/// What an index has of a sketch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SketchHead {
+    /// Its id.
+    pub id: SketchId,
+    /// Its first fingerprint word.
+    pub word: u64,
+    /// Its [realm](crate::block::Blocking::realm).
+    pub realm: Option<Realm>,
+}
 
 /// Sketches that are added to blocks or removed from them, with the keys of those blocks.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Postings {
     pub(super) sketches: Vec<Posted>,
     pub(super) keys: Vec<BlockKey>,
+    /// The realms of the sketches, if they have any; else empty.
+    realms: Vec<Realm>,
 }
 
 /// A sketch in [`Postings`].
@@ -34,13 +48,13 @@ impl Postings {
         self.keys.push(key);
     }
 
-    /// Adds a sketch that enters (`diff` 1) or leaves (-1) the blocks whose keys were added since the last
-    /// sketch. A sketch without keys is ignored.
+    /// Adds a sketch without a realm that enters (`diff` 1) or leaves (-1) the blocks whose keys were added
+    /// since the last sketch. A sketch without keys is ignored.
     ///
     /// # Panics
     /// If there are 2^32 keys or more.
     pub fn sketch(&mut self, id: SketchId, word: u64, diff: i8) {
-        self.sketch_at(None, id, word, diff, true);
+        self.sketch_at(None, SketchHead { id, word, realm: None }, diff, true);
     }
 
     /// [`sketch`](Self::sketch) for one that the owner of the receiving index stores at a place. One that
@@ -48,11 +62,23 @@ impl Postings {
     ///
     /// # Panics
     /// If there are 2^32 keys or more.
-    pub fn sketch_at(&mut self, place: Option<u32>, id: SketchId, word: u64, diff: i8, enters: bool) {
+    pub fn sketch_at(&mut self, place: Option<u32>, head: SketchHead, diff: i8, enters: bool) {
+        let SketchHead { id, word, realm } = head;
         let end = u32::try_from(self.keys.len()).expect("postings are sent before they are so many");
         if self.sketches.last().map_or(0, |last| last.end) < end {
             self.sketches.push(Posted { id, word, diff, end, enters, place });
+            self.realms.extend(realm);
         }
+    }
+
+    /// The sketches, with their realms and their keys.
+    pub(super) fn each(&self) -> impl Iterator<Item = (&Posted, SketchHead, &[BlockKey])> {
+        let mut start = 0;
+        self.sketches.iter().enumerate().map(move |(n, posted)| {
+            let Posted { id, word, end, .. } = *posted;
+            let keys = &self.keys[std::mem::replace(&mut start, end as usize)..end as usize];
+            (posted, SketchHead { id, word, realm: self.realms.get(n).copied() }, keys)
+        })
     }
 
     /// Whether each sketch is added or, if it is looked up, begins.

@@ -5,14 +5,15 @@ use std::hint::black_box;
 
 use super::batch::{ADDED, NUMBER_BITS, low_number};
 use super::block_index::{BlockIndex, BlockTables};
-use super::lists::{BlockChange, BlockValue, MemberLists};
+use super::lists::{BlockValue, MemberLists};
+use super::members::BlockChange;
 use super::slots::{LocalSketches, SketchSlots};
 use crate::block::BlockKey;
 use crate::hash::SketchId;
 use crate::pair::Pair;
 
-/// Meetings of a round that are sorted and emitted together. With more, those of a pair in several tables may
-/// be emitted apart. They take 8 bytes each.
+/// Meetings of a round that are sorted and emitted together, 8 bytes each. With more, those of a pair in
+/// several tables are emitted apart; a large block never has all of its meetings in memory.
 const CANDIDATES: usize = if cfg!(test) { 64 } else { 1 << 22 };
 
 /// Meetings whose words are read together.
@@ -43,12 +44,12 @@ impl<L: LocalSketches> BlockIndex<L> {
         worth: &mut impl FnMut(u64, u64, i8) -> bool,
         emit: &mut impl FnMut(Pair<SketchId>, isize),
     ) {
-        let Self { slots, tables, lists, batches, is_one_sided, .. } = self;
+        let Self { slots, tables, lists, batches, is_one_sided, ended_by_words, .. } = self;
         // `x << 32 | y << 1 | begins`, x < y: in numeric order the meetings of a pair are adjacent.
         let mut candidates: Vec<u64> = Vec::new();
         let mut met: Vec<(u32, u32, i8)> = Vec::with_capacity(MET);
         for (number, batch) in (0..).zip(batches) {
-            let near = lists.near(number);
+            let near = lists.rule(number).near;
             let mut filter = |meetings: &mut Vec<(u32, u32, i8)>| {
                 // All words are read before the first is compared, so that their cache misses overlap.
                 let mut words = [(0, 0); MET];
@@ -56,10 +57,20 @@ impl<L: LocalSketches> BlockIndex<L> {
                     *both = (slots.word(*x), slots.word(*y));
                 }
                 for ((a, b), (x, y, diff)) in words.into_iter().zip(meetings.drain(..)) {
-                    if worth(a, b, diff) && near.is_none_or(|near| near.meet(a, b)) {
+                    if !worth(a, b, diff) {
+                        continue;
+                    }
+                    // By distance a block of any size has all meetings of its members: those that a
+                    // comparison would reject end here, before they take memory.
+                    if near.is_some_and(|near| !near.meet(a, b) || !slots.may_pair(x, y)) {
+                        *ended_by_words += u64::from(diff > 0);
+                    } else {
                         let pair = u64::from(x.min(y)) << 32 | u64::from(x.max(y)) << 1;
                         candidates.push(pair | u64::from(diff > 0));
                     }
+                }
+                if candidates.len() >= CANDIDATES {
+                    emit_meetings(&mut candidates, slots, emit);
                 }
             };
             let meet = |x: u32, y: u32, diff: i8| {
@@ -76,9 +87,6 @@ impl<L: LocalSketches> BlockIndex<L> {
                 }
             });
             filter(&mut met);
-            if candidates.len() >= CANDIDATES {
-                emit_meetings(&mut candidates, slots, emit);
-            }
         }
         emit_meetings(&mut candidates, slots, emit);
     }

@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Debug;
 
-use super::postings::Posted;
+use super::postings::{Posted, SketchHead};
 use crate::hash::SketchId;
 use crate::memory::Rows;
+use crate::pair_rule::Realm;
 
 /// Sketches that are stored by the owner of an index, or by what it shares them with, by place. A sketch
 /// stays at its place from the epoch in which it enters its blocks until the index has applied the epoch in
@@ -21,6 +22,12 @@ pub trait LocalSketches: Debug {
 
     /// Its first fingerprint word.
     fn word(&self, place: u32) -> u64;
+
+    /// Whether the sketches at two places may be a pair, by all of their words: false only if a comparison
+    /// would reject them. True where this is not known.
+    fn may_pair(&self, _a: u32, _b: u32) -> bool {
+        true
+    }
 }
 
 /// No sketches: an index stores all that are in its blocks.
@@ -62,6 +69,9 @@ pub(super) struct SketchSlots<L> {
     ids: Rows<SketchId>,
     words: Rows<u64>,
     free: BinaryHeap<Reverse<u32>>,
+    /// By slot, whoever stores the sketch; `None` if sketches have no realms. Under a budget the owner has
+    /// their words in a file.
+    realms: Option<Rows<Realm>>,
 }
 
 /// Where a sketch is stored.
@@ -71,16 +81,29 @@ enum Stored<'a, L> {
 }
 
 impl<L: LocalSketches> SketchSlots<L> {
-    pub(super) fn new(source: SketchSource<L>) -> Self {
-        Self { source, ids: Rows::new(1), words: Rows::new(1), free: BinaryHeap::new() }
+    pub(super) fn new(source: SketchSource<L>, have_realms: bool) -> Self {
+        let realms = have_realms.then(|| Rows::new(1));
+        Self { source, ids: Rows::new(1), words: Rows::new(1), free: BinaryHeap::new(), realms }
     }
 
     /// Assigns a slot to a sketch that has none.
     ///
     /// # Panics
-    /// For the 2^31st sketch of the index or of its owner, and the 2^30th of either if both store some; so
-    /// many do not fit into memory with their blocks.
-    pub(super) fn add(&mut self, id: SketchId, word: u64, place: Option<u32>) -> u32 {
+    /// If it has no realm where others have one. For the 2^31st sketch of the index or of its owner, and the
+    /// 2^30th of either if both store some; so many do not fit into memory with their blocks.
+    pub(super) fn add(&mut self, head: SketchHead, place: Option<u32>) -> u32 {
+        let slot = self.add_at(head, place);
+        if let Some(realms) = &mut self.realms {
+            let at = slot as usize;
+            while realms.len() <= at {
+                realms.push(std::iter::once(0));
+            }
+            realms.row_mut(at)[0] = head.realm.expect(HAS_REALM);
+        }
+        slot
+    }
+
+    fn add_at(&mut self, SketchHead { id, word, .. }: SketchHead, place: Option<u32>) -> u32 {
         if let Some((place, slot)) = place.and_then(|place| Some((place, self.of_place(place)?))) {
             if let SketchSource::Owner(sketches) | SketchSource::Both(sketches) = &self.source {
                 sketches.enters(place, id);
@@ -141,6 +164,26 @@ impl<L: LocalSketches> SketchSlots<L> {
         }
     }
 
+    /// Whether the sketches in two slots may be a pair, as far as their owner knows.
+    pub(super) fn may_pair(&self, x: u32, y: u32) -> bool {
+        match [self.stored(x), self.stored(y)] {
+            [Stored::Owner(sketches, a), Stored::Owner(_, b)] => sketches.may_pair(a, b),
+            _ => true,
+        }
+    }
+
+    /// Whether sketches have realms.
+    #[inline]
+    pub(super) fn have_realms(&self) -> bool {
+        self.realms.is_some()
+    }
+
+    /// The realm of the sketch in a slot; 0 if sketches have none.
+    #[inline]
+    pub(super) fn realm(&self, slot: u32) -> Realm {
+        self.realms.as_ref().map_or(0, |realms| realms.row(slot as usize)[0])
+    }
+
     #[inline]
     fn stored(&self, slot: u32) -> Stored<'_, L> {
         match &self.source {
@@ -159,6 +202,7 @@ impl<L: LocalSketches> SketchSlots<L> {
 }
 
 const FEWER: &str = "fewer than 2^31 sketches";
+const HAS_REALM: &str = "a sketch in blocks has a realm, where there are any";
 
 /// The slot of a row or place: its number, and with `flags` 1 a low bit that is set.
 fn numbered(row: u32, flags: u32) -> u32 {
@@ -192,9 +236,10 @@ mod tests {
         for source in [|| SketchSource::Index, || SketchSource::Owner(Unread), || SketchSource::Both(Unread)]
         {
             for places in [vec![Some(6), Some(2)], vec![None, None, None], vec![Some(4), None]] {
-                let mut slots = SketchSlots::new(source());
+                let mut slots = SketchSlots::new(source(), false);
                 let id = SketchId::default();
-                slots.add(id, 0, None);
+                let head = SketchHead { id, word: 0, realm: None };
+                slots.add(head, None);
                 let posted = |place: &Option<u32>| Posted {
                     id,
                     word: 0,
@@ -205,7 +250,7 @@ mod tests {
                 };
                 let sketches: Vec<Posted> = places.iter().map(posted).collect();
                 let fits: Vec<u64> = (0..20).filter(|limit| slots.are_below(*limit, &sketches)).collect();
-                let most = places.iter().map(|place| slots.add(id, 0, *place)).max();
+                let most = places.iter().map(|place| slots.add(head, *place)).max();
                 assert!(u64::from(most.unwrap()) < fits[0], "{places:?} {fits:?}");
             }
         }

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::block_index::BlockIndex;
-use super::postings::Postings;
-use super::slots::{LocalSketches, SketchSource};
+use super::postings::{Postings, SketchHead};
+use super::slots::{LocalSketches, NoSketches, SketchSource};
 use crate::block::blocking::SCAN_LIMIT;
-use crate::block::{BlockKey, Blocking, HotBlock, HotChange, HotRule, LeadersBy, NearRule};
+use crate::block::{BlockKey, Blocking, HotBlock, HotChange, HotPlace, HotRule, LeadersBy, NearRule};
 use crate::hash::SketchId;
 use crate::hash::mix;
 use crate::pair::Pair;
+use crate::pair_rule::Realm;
 use crate::sketch::SketchRef;
 
 fn id(n: u64) -> SketchId {
@@ -53,7 +54,8 @@ fn meetings(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<Pair<SketchId>> 
 }
 
 /// Random changes of few sketches in few blocks: the emitted changes accumulate to the definition, in hot
-/// blocks with changing leaders too. So they do if the owner of the index stores the sketches, or some.
+/// blocks with changing leaders too. So they do if the owner of the index stores the sketches, or some, and
+/// for each realm in a block, if there are realms.
 #[test]
 fn meetings_accumulate_to_the_definition() {
     use LeadersBy::{Id, Size};
@@ -61,17 +63,24 @@ fn meetings_accumulate_to_the_definition() {
     let by_size = [(2, 1), (3, 2), (8, 4)].map(|(cap, leaders)| (0, (cap, leaders, Size)));
     let by_id = by_id.map(|(cap, leaders)| (0, (cap, leaders, Id)));
     let stored_by_owner = [(1, (2, 1, Id)), (1, (8, 4, Size)), (2, (3, 2, Size)), (2, (8, 1, Id))];
-    for (case, (cap, leaders, by)) in by_id.into_iter().chain(by_size).chain(stored_by_owner) {
+    let one = by_id.into_iter().chain(by_size).chain(stored_by_owner).map(|case| (0, case));
+    // Of many realms a block has few members each.
+    let several = [(2, 1), (3, 2), (4, 4)].into_iter().flat_map(|(realms, leaders)| {
+        [(0, 2, Id), (1, 3, Id), (2, 1, Id), (0, 5, Size)]
+            .map(|(case, cap, by)| (realms, (case, (cap, leaders, by))))
+    });
+    for (realms, (case, (cap, leaders, by))) in one.chain(several) {
+        let realm = |n: u64| (realms > 0).then(|| (mix(n ^ 77) % realms) as Realm);
         let rule = HotRule { cap, leaders, by };
         let (source, own): (_, fn(&u64) -> bool) = match case {
             0 => (SketchSource::Index, |_| true),
             1 => (SketchSource::Owner(ByNumber), |_| false),
             _ => (SketchSource::Both(ByNumber), |n| n % 2 == 1),
         };
-        let mut index = BlockIndex::with(vec![(rule, None); 3], SCAN_LIMIT, source, 0);
+        let mut index = BlockIndex::with(vec![(rule, None); 3], SCAN_LIMIT, source, 0, realms > 0);
         let mut alive: BTreeSet<u64> = BTreeSet::new();
         let mut met: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
-        let mut hot: BTreeMap<BlockKey, HotBlock> = BTreeMap::new();
+        let mut hot: BTreeMap<HotPlace, HotBlock> = BTreeMap::new();
         let mut random = 0;
         let mut next = |n: u64| {
             random += 1;
@@ -82,7 +91,7 @@ fn meetings_accumulate_to_the_definition() {
             let key = |table: u16, hash: u64| BlockKey::new(table, hash);
             [key(0, n % 2), key(1, mix(n) % 3), key(2, 0), key(2, 1 + n % 5)]
         };
-        let word = |n: u64| n;
+        let head = |n: u64| SketchHead { id: id(n), word: n, realm: realm(n) };
         let (mut got_hot, mut cooled, mut led, mut visited) = (0, 0, 0, [0; 2]);
         for step in 0..600 {
             let mut changes: BTreeMap<u64, i8> = BTreeMap::new();
@@ -106,7 +115,7 @@ fn meetings_accumulate_to_the_definition() {
                 let part = &mut postings[usize::from(if gathers { *diff > 0 } else { n % 3 == 0 })];
                 keys(*n).into_iter().for_each(|key| part.key(key));
                 let place = (!own(n)).then_some(u32::try_from(*n).unwrap());
-                part.sketch_at(place, id(*n), word(*n), *diff, true);
+                part.sketch_at(place, head(*n), *diff, true);
             }
             let [rest, begins] = &mut postings;
             if gathers {
@@ -123,10 +132,10 @@ fn meetings_accumulate_to_the_definition() {
             );
             met.retain(|_, count| *count != 0);
 
-            let mut blocks: BTreeMap<BlockKey, BTreeSet<SketchId>> = BTreeMap::new();
+            let mut blocks: BTreeMap<HotPlace, BTreeSet<SketchId>> = BTreeMap::new();
             alive.iter().for_each(|n| {
                 keys(*n).into_iter().for_each(|key| {
-                    blocks.entry(key).or_default().insert(id(*n));
+                    blocks.entry((key, realm(*n))).or_default().insert(id(*n));
                 });
             });
             let names: BTreeMap<SketchId, u64> = alive.iter().map(|n| (id(*n), *n)).collect();
@@ -138,14 +147,21 @@ fn meetings_accumulate_to_the_definition() {
             }
             assert_eq!(met, expected, "{rule:?}, step {step}");
 
-            // A query meets exactly the sketches that it would meet if it were added.
+            // A query meets exactly the sketches that it would meet if it were added; without a realm, to
+            // each.
             for n in (0..40).filter(|n| n % 7 == step % 7) {
-                let with_it = |key: &BlockKey| {
-                    let mut members = blocks.get(key).cloned().unwrap_or_default();
-                    members.insert(id(n));
-                    meetings(&members, rule)
+                let is_in_all = n % 2 == 0;
+                let of = if is_in_all { None } else { realm(n) };
+                let with_it = |key: BlockKey| {
+                    let in_all = (0..realms).map(|realm| Some(realm as Realm));
+                    let places = in_all.filter(move |_| is_in_all).chain([of]).map(move |realm| (key, realm));
+                    places.flat_map(|place| {
+                        let mut members = blocks.get(&place).cloned().unwrap_or_default();
+                        members.insert(id(n));
+                        meetings(&members, rule)
+                    })
                 };
-                let its = keys(n).iter().flat_map(with_it).collect::<BTreeSet<_>>();
+                let its = keys(n).into_iter().flat_map(with_it).collect::<BTreeSet<_>>();
                 let other = |pair: Pair<SketchId>| match (*pair.lo() == id(n), *pair.hi() == id(n)) {
                     (true, _) => Some(*pair.hi()),
                     (_, true) => Some(*pair.lo()),
@@ -154,34 +170,35 @@ fn meetings_accumulate_to_the_definition() {
                 let worth = |with: &SketchId| names[with] % 2 == n % 2;
                 let would: BTreeSet<_> = its.into_iter().filter_map(other).filter(worth).collect();
                 let mut found = Vec::new();
-                index.visit(&keys(n), id(n), word(n), |a, b| a % 2 == b % 2, |with| found.push(with));
+                let asked = SketchHead { realm: of, ..head(n) };
+                index.visit(&keys(n), asked, |a, b| a % 2 == b % 2, |with| found.push(with));
                 visited[usize::from(alive.contains(&n))] += found.len();
                 found.sort_unstable();
                 assert_eq!(found, would.into_iter().collect::<Vec<_>>(), "{rule:?}, step {step}");
             }
 
             let before = hot.clone();
-            for (key, block) in index.hot_blocks() {
+            for (place, block) in index.hot_blocks() {
                 match block {
-                    HotChange::Hot(block) => drop(hot.insert(key, block)),
-                    HotChange::Size(sketches) => hot.get_mut(&key).unwrap().sketches = sketches,
-                    HotChange::Cooled => drop(hot.remove(&key)),
+                    HotChange::Hot(block) => drop(hot.insert(place, block)),
+                    HotChange::Size(sketches) => hot.get_mut(&place).unwrap().sketches = sketches,
+                    HotChange::Cooled => drop(hot.remove(&place)),
                 }
             }
-            let named: BTreeMap<BlockKey, HotBlock> = (blocks.iter())
+            let named: BTreeMap<HotPlace, HotBlock> = (blocks.iter())
                 .filter(|(_, members)| members.len() > cap)
-                .map(|(key, members)| {
+                .map(|(place, members)| {
                     let mut first = ranked(members, rule).into_iter();
                     let (example, other) = (first.next().unwrap(), first.next());
                     let sketches = members.len();
-                    (*key, HotBlock { sketches, example, other, document: None, beside: None })
+                    (*place, HotBlock { sketches, example, other, document: None, beside: None })
                 })
                 .collect();
             assert_eq!(hot, named);
-            got_hot += hot.keys().filter(|key| !before.contains_key(*key)).count();
-            cooled += before.keys().filter(|key| !hot.contains_key(*key)).count();
-            let changed = |(key, block): &(&BlockKey, &HotBlock)| {
-                before.get(*key).is_some_and(|b| b.example != block.example)
+            got_hot += hot.keys().filter(|place| !before.contains_key(*place)).count();
+            cooled += before.keys().filter(|place| !hot.contains_key(*place)).count();
+            let changed = |(place, block): &(&HotPlace, &HotBlock)| {
+                before.get(*place).is_some_and(|b| b.example != block.example)
             };
             led += hot.iter().filter(changed).count();
         }
@@ -193,18 +210,20 @@ fn meetings_accumulate_to_the_definition() {
     }
 }
 
-/// By distance, near sketches meet in blocks of any size, scanned or searched: changes accumulate to the
-/// definition, and a query meets the same sketches.
+/// By distance, near sketches of a realm meet in blocks of any size, scanned or searched: changes accumulate
+/// to the definition, and a query without a realm meets those of all realms.
 #[test]
 fn near_ones_meet_however_large_a_block_is() {
-    for scan_limit in [0, 1, 6, 20, 1000] {
+    for (scan_limit, realms) in [(0, 1), (1, 1), (6, 1), (20, 1), (1000, 1), (0, 3), (8, 2), (1000, 4)] {
         let near = |common| Some(NearRule { distance: 3, common });
         let rules = vec![
             (HotRule::NEVER, near(0)),
             (HotRule::NEVER, near(0xffff)),
             (HotRule { cap: 4, leaders: 1, ..HotRule::NEVER }, None),
         ];
-        let mut index = BlockIndex::with_rules(rules.clone(), scan_limit);
+        let source = SketchSource::<NoSketches>::Index;
+        let mut index = BlockIndex::with(rules.clone(), scan_limit, source, 0, realms > 1);
+        let realm = |n: u64| (realms > 1).then_some((n % realms) as Realm);
         let word =
             |n: u64| 0x1234 | (mix(n % 5) ^ 1 << (16 + mix(n) % 48) ^ 1 << (16 + mix(n ^ 99) % 48)) << 16;
         let keys = |n: u64| {
@@ -225,7 +244,8 @@ fn near_ones_meet_however_large_a_block_is() {
                     continue;
                 }
                 keys(n).into_iter().for_each(|key| postings.key(key));
-                postings.sketch(id(n), word(n), if comes { 1 } else { -1 });
+                let head = SketchHead { id: id(n), word: word(n), realm: realm(n) };
+                postings.sketch_at(None, head, if comes { 1 } else { -1 }, true);
                 if comes {
                     alive.insert(n)
                 } else {
@@ -236,15 +256,15 @@ fn near_ones_meet_however_large_a_block_is() {
             met.retain(|_, count| *count != 0);
             most = most.max(alive.len());
 
-            let mut blocks: BTreeMap<BlockKey, BTreeSet<SketchId>> = BTreeMap::new();
+            let mut blocks: BTreeMap<HotPlace, BTreeSet<SketchId>> = BTreeMap::new();
             let names: BTreeMap<SketchId, u64> = alive.iter().map(|n| (id(*n), *n)).collect();
             for n in &alive {
                 for key in keys(*n) {
-                    blocks.entry(key).or_default().insert(id(*n));
+                    blocks.entry((key, realm(*n))).or_default().insert(id(*n));
                 }
             }
             let mut expected: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
-            for (key, members) in &blocks {
+            for ((key, _), members) in &blocks {
                 let (rule, its_near) = rules[usize::from(key.table)];
                 let meets = |pair: &Pair<SketchId>| {
                     its_near.is_none_or(|n| n.meet(word(names[pair.lo()]), word(names[pair.hi()])))
@@ -257,7 +277,8 @@ fn near_ones_meet_however_large_a_block_is() {
 
             let n = 60 + step % 9;
             let mut found = Vec::new();
-            index.visit(&keys(n)[..2], id(n), word(n), |_, _| true, |with| found.push(with));
+            let head = SketchHead { id: id(n), word: word(n), realm: None };
+            index.visit(&keys(n)[..2], head, |_, _| true, |with| found.push(with));
             found.sort_unstable();
             let all = names.iter().filter(|(_, other)| (word(**other) ^ word(n)).count_ones() <= 3);
             assert_eq!(found, all.map(|(id, _)| *id).collect::<Vec<_>>(), "{scan_limit}, step {step}");
@@ -358,7 +379,8 @@ fn sketches_are_looked_up_among_members_that_do_not_meet() {
         let mut postings = Postings::default();
         for (n, keys, diff, enters) in sketches {
             keys.iter().for_each(|key| postings.key(BlockKey::new(0, *key)));
-            postings.sketch_at(None, id(*n), *n, *diff, *enters);
+            let head = SketchHead { id: id(*n), word: *n, realm: None };
+            postings.sketch_at(None, head, *diff, *enters);
         }
         let mut met = BTreeMap::new();
         index.apply([postings], |_, _, _| true, |pair, diff| *met.entry(pair).or_default() += diff);

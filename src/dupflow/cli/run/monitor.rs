@@ -119,7 +119,7 @@ fn endpoint(place: &MonitorConfig) -> anyhow::Result<Endpoint> {
 /// The number of hot blocks, and the largest of them.
 fn hot_blocks(stages: &Stages) -> (usize, Vec<HotBlockInfo>) {
     let blocks = stages.observers.hot_blocks.lock();
-    let hot = blocks.largest().take(HotBlocks::SHOWN).map(|(key, block)| HotBlockInfo {
+    let hot = blocks.largest().take(HotBlocks::SHOWN).map(|((key, _), block)| HotBlockInfo {
         table: key.table,
         hash: key.hash(),
         sketches: block.sketches,

@@ -110,10 +110,11 @@ fn write(out: &mut String, s: &Summary, emit: EmitKind) -> std::fmt::Result {
     let compared: u64 = s.compared_by_stage.iter().skip(1).sum();
     writeln!(
         out,
-        "candidates  {} in blocks, {} ended by the first word; {} compared by {:.0} components each, {} \
+        "candidates  {} in blocks, {} ended by the first word{}; {} compared by {:.0} components each, {} \
         accepted",
         count(s.candidates, "meeting"),
         HumanCount(s.compared_by_stage.first().copied().unwrap_or(0)),
+        s.rejected_in_blocks.map_or_else(String::new, |n| format!(", {} by all words", HumanCount(n))),
         count(compared, "pair"),
         s.components_compared as f64 / compared.max(1) as f64,
         HumanCount(s.accepted)
@@ -212,7 +213,11 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
     let blocks = count(s.hot_blocks.len() as u64, "block");
     writeln!(
         out,
-        "hot blocks  {blocks} of more sketches than blocking.cap, whose members meet {}:",
+        "hot blocks  {blocks} of more sketches{} than blocking.cap, whose members meet {}:",
+        match s.rule.equal_fields().collect::<Vec<_>>() {
+            fields if fields.is_empty() => String::new(),
+            fields => format!(" of one {}", fields.join(" and ")),
+        },
         match s.leaders {
             0 => "none in them".to_owned(),
             1 => "only their leader in them".to_owned(),
@@ -230,8 +235,16 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
         writeln!(out, "            band {band}, block {hash}: {sketches}, such as that of {of}")?;
     }
     match s.hot_blocks.len().saturating_sub(NAMED_BLOCKS) as u64 {
-        0 => Ok(()),
-        more => writeln!(out, "            and {} more, which --stats lists", HumanCount(more)),
+        0 => {}
+        more => writeln!(out, "            and {} more, which --stats lists", HumanCount(more))?,
+    }
+    match s.rule.different_fields().collect::<Vec<_>>().join(" and ") {
+        fields if fields.is_empty() => Ok(()),
+        fields => writeln!(
+            out,
+            "            pairs.where: a hot block takes no account of {fields}: where its leaders have the \
+            {fields} of a member,\n            it meets none there"
+        ),
     }
 }
 

@@ -1,3 +1,4 @@
+use dupflow_core::pair_rule::PairRule;
 use std::collections::BTreeMap;
 
 use super::*;
@@ -35,6 +36,7 @@ fn summary() -> Summary {
         pairs: 0,
         candidates: 1,
         compared_by_stage: vec![0, 1],
+        rejected_in_blocks: None,
         components_compared: 64,
         accepted: 0,
         decisions: None,
@@ -51,6 +53,7 @@ fn summary() -> Summary {
         inputs: vec![],
         hot_blocks: vec![],
         leaders: 4,
+        rule: PairRule::default(),
         seconds: 0.5,
         epoch_milliseconds: Quantiles { p50: 1.5, p99: 20.0, max: 1500.0 },
         peak_rss_bytes: 10 << 20,

@@ -20,7 +20,7 @@ pub(super) struct Neighbourhood {
     id: DocId,
     traced: SketchedText,
     others: BTreeMap<DocId, SketchedText>,
-    /// Distinct sketches of each of the traced document's blocks, the leaders first.
+    /// Distinct sketches of each of the traced document's blocks, of its realm, the leaders first.
     pub(super) blocks: BTreeMap<BlockKey, BTreeSet<(u32, SketchId)>>,
 }
 
@@ -30,7 +30,8 @@ pub(super) struct Neighbour {
     pub(super) sketch: SketchId,
     pub(super) compared: SketchComparison,
     /// Shared blocks in which the two are candidates: blocks that are not hot, or of which one of the two is
-    /// a leader. For a blocking by distance, only blocks of sketches within it.
+    /// a leader. For a blocking by distance, only blocks of sketches within it; none for sketches of two
+    /// realms.
     pub(super) live: usize,
     /// Whether both documents have the same sketch.
     pub(super) is_copy: bool,
@@ -57,7 +58,9 @@ impl Neighbourhood {
             let mut shares = false;
             for key in &sketched.keys {
                 if let Some(block) = blocks.get_mut(key) {
-                    block.insert(rank(key, &sketched, examiner));
+                    if sketched.realm == traced.realm {
+                        block.insert(rank(key, &sketched, examiner));
+                    }
                     shares = true;
                 }
             }
@@ -84,7 +87,7 @@ impl Neighbourhood {
                 let is_pair_of_leader =
                     leaders.any(|(_, leader)| [self.traced.id, other.id].contains(leader));
                 (block.len() <= rule.cap || is_pair_of_leader)
-                    && examiner.is_near(key.table, &self.traced, other)
+                    && examiner.may_meet(key.table, &self.traced, other)
             };
             let live = compared.shared.iter().filter(meets).count();
             Neighbour {

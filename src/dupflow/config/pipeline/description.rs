@@ -10,6 +10,7 @@ use dupflow_core::block::{BlockingKind, HotPolicy, HotRule, LeadersBy};
 use dupflow_core::description::{Description, FieldValue};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::{FilterKind, Verify};
+use dupflow_core::pair_rule::PairRule;
 
 impl Plan {
     /// Everything that decides the result, by name, with the
@@ -20,8 +21,12 @@ impl Plan {
         self.scheme
             .description()
             .with("threshold", self.threshold)
-            .and(blocking("blocking", &self.blocking))
-            .and(self.also.as_ref().map_or_else(Description::new, |also| blocking("blocking.also", also)))
+            .and(blocking("blocking", &self.blocking, &self.scheme.pairs))
+            .and(
+                self.also.as_ref().map_or_else(Description::new, |also| {
+                    blocking("blocking.also", also, &self.scheme.pairs)
+                }),
+            )
             .and(filter(&self.filter))
             .with("output.expand_limit", self.expand_limit)
             .with("output.clusters", CLUSTERS.name_of(&self.clusters))
@@ -48,14 +53,20 @@ fn retention(Retention { max_age, max_documents, clock }: &Retention) -> Descrip
 
 /// How pairs become candidates, under names of this table. The patterns use no `..`, so that a new field must
 /// be described too.
-fn blocking(table: &str, plan: &BlockingPlan) -> Description {
+fn blocking(table: &str, plan: &BlockingPlan, pairs: &PairRule) -> Description {
     let name = |key: &str| format!("{table}.{key}");
     let kind = |kind| Description::new().with(name("kind"), BLOCKING.name_of(&kind));
-    // When a block is hot. If hot blocks have no candidates, there is no number of leaders.
+    // When a block is hot, and of which sketches: see `RuledBlocking`. If hot blocks have no candidates,
+    // there is no number of leaders.
     let hot = |rule: HotRule| match rule {
         HotRule::NEVER => Description::new().with(name("hot"), HOT.name_of(&HotPolicy::Never)),
         HotRule { cap, leaders, by } => {
             let described = Description::new().with(name("cap"), cap).with(name("leaders"), leaders);
+            let equal: Vec<String> = pairs.equal_fields().map(str::to_owned).collect();
+            let described = match equal.is_empty() {
+                true => described,
+                false => described.with(name("cap_for_each"), FieldValue::list(equal)),
+            };
             match by {
                 LeadersBy::Id => described,
                 LeadersBy::Size => described.with(name("leaders_by"), LEADERS_BY.name_of(&by)),
@@ -141,6 +152,8 @@ mod tests {
             ("blocking.documents=10000", &["blocking.bands", "blocking.rows"]),
             ("blocking.leaders=9", &["blocking.leaders"]),
             ("blocking.hot=skip", &["blocking.leaders"]),
+            ("pairs.where=a.x != b.x", &["pairs.where"]),
+            ("pairs.where=a.x == b.x", &["blocking.cap_for_each", "pairs.where"]),
             ("output.expand_limit=9", &["output.expand_limit"]),
             ("output.clusters=star", &["output.clusters"]),
             ("text.spaceless=run", &["text.spaceless"]),

@@ -12,7 +12,7 @@ use super::filter::FilterPlan;
 use super::keys::{FIELDS, IDF, STOP_WORDS};
 use crate::config::settings::{ConfigError, ConfigKey};
 use dupflow_connectors::intake::OnError;
-use dupflow_core::block::{Blocking, CombinedBlocking};
+use dupflow_core::block::{Blocking, CombinedBlocking, RuledBlocking};
 use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::{PairFilter, RuledFilter, Schedule};
@@ -61,16 +61,17 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Makes the blocking.
+    /// Makes the blocking, with the realms of the pipeline's rule.
     ///
     /// # Panics
     /// If bands were designed for a sketch without planes; [`parse`](Self::parse) never does that.
     pub fn blocking(&self) -> Arc<dyn Blocking> {
         let first = self.blocking.make(&self.scheme);
-        match &self.also {
+        let all = match &self.also {
             None => first,
             Some(also) => Arc::new(CombinedBlocking::new([first, also.make(&self.scheme)])),
-        }
+        };
+        RuledBlocking::around(all, &self.scheme)
     }
 
     /// The number of distinct sketches that the blocks are planned for; `None` if no block can be hot. With

@@ -46,7 +46,7 @@ pub struct Measures {
 /// A block with more sketches than the cap.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HotBlockReport {
-    /// Number of distinct sketches.
+    /// Number of distinct sketches; with `pairs.where`, of those that are equal in its fields of `==`.
     pub sketches: usize,
     /// Its band or table, from 0.
     pub table: u16,
@@ -106,7 +106,7 @@ impl Measures {
     pub(in crate::pipeline) fn collect(stages: &Stages, bad: &BadRecords, latencies: Latencies) -> Self {
         let hot_blocks = stages.observers.hot_blocks.lock();
         let hot_blocks =
-            hot_blocks.iter().map(|(key, block)| HotBlockReport::new(*key, block, &stages.scheme));
+            hot_blocks.iter().map(|((key, _), block)| HotBlockReport::new(*key, block, &stages.scheme));
         Self {
             counts: stages.observers.metrics.counts(),
             bad_records: bad.counts().into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),

@@ -10,6 +10,7 @@ use super::rejected::RejectedSummary;
 use dupflow_connectors::digest::InputDigest;
 use dupflow_connectors::rewrite::CopiedDocuments;
 use dupflow_connectors::sinks::{ItemCounts, ListCounts};
+use dupflow_core::pair_rule::PairRule;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::watch::{HookState, WatchState};
 use dupflow_core::time::Epoch;
@@ -93,6 +94,10 @@ pub struct Summary {
     pub candidates: u64,
     /// Number of candidates rejected by the first word, then of comparisons decided at look 1, 2, and so on.
     pub compared_by_stage: Vec<u64>,
+    /// Number of candidates of blocks by distance that all words of their sketches rejected there; none of
+    /// them is compared. If there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejected_in_blocks: Option<u64>,
     /// Components that the filter read before it decided, over all comparisons.
     pub components_compared: u64,
     /// Pairs of sketches accepted during the run.
@@ -123,6 +128,9 @@ pub struct Summary {
     /// Leaders of a hot block; 0 if its sketches are no candidates of each other.
     #[serde(skip)]
     pub leaders: usize,
+    /// Which pairs are allowed: what a hot block counts, and what it takes no account of.
+    #[serde(skip)]
+    pub rule: PairRule,
     /// From the start of the run to its end.
     pub seconds: f64,
     /// From the first event of an epoch taken by a worker to its deltas written, over all epochs.
@@ -302,6 +310,7 @@ impl Summary {
             resketched: count(Counter::Resketched),
             candidates: count(Counter::Candidates),
             compared_by_stage: [&[count(Counter::RejectedAtFirstWord)], counts.looks()].concat(),
+            rejected_in_blocks: Some(count(Counter::RejectedInBlocks)).filter(|n| *n > 0),
             components_compared: count(Counter::Components),
             accepted: count(Counter::Accepted),
             rejected: None,
@@ -314,6 +323,7 @@ impl Summary {
             inputs: measures.digests.inputs(),
             hot_blocks,
             leaders: stages.blocking.hot_rule().map_or(0, |rule| rule.leaders),
+            rule: stages.scheme.pairs.clone(),
             seconds: elapsed.as_secs_f64(),
             epoch_milliseconds: measures.latencies.quantiles(),
             peak_rss_bytes: measures.peak_rss_bytes,

@@ -1,5 +1,4 @@
-//! Reads ids and first words of the sketches of a worker on another thread: in memory, or ids in rows of a
-//! file.
+//! Reads ids and words of the sketches of a worker on another thread: in memory, or ids in rows of a file.
 
 use crate::dataflow::shared::words::{SketchWordsReader, stored_id};
 use dupflow_core::hash::SketchId;
@@ -28,6 +27,19 @@ impl SketchReader {
         match self {
             Self::Memory(words) => words.first(place),
             Self::Spilled(_, first) => first.first(place),
+        }
+    }
+
+    /// Passes the words of the sketch at a place to `read`; `None` if they are in a file.
+    #[inline]
+    pub(in crate::dataflow) fn words_in_memory<R>(
+        &self,
+        place: u32,
+        read: impl FnOnce(&[u64]) -> R,
+    ) -> Option<R> {
+        match self {
+            Self::Memory(words) => Some(words.with(place, read)),
+            Self::Spilled(..) => None,
         }
     }
 }

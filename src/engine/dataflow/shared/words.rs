@@ -90,6 +90,12 @@ impl SketchWords {
         }
     }
 
+    /// Passes the words of the sketch at a place to `read`.
+    #[inline]
+    pub(in crate::dataflow) fn with<R>(&self, place: u32, read: impl FnOnce(&[u64]) -> R) -> R {
+        self.words.with(place, read)
+    }
+
     /// Sets the sketch at a place that is free, or after the last one.
     ///
     /// # Panics
@@ -126,6 +132,12 @@ impl SketchWordsReader {
     #[inline]
     pub(in crate::dataflow) fn first(&self, place: u32) -> u64 {
         self.words.first(place)
+    }
+
+    /// Passes the words of the sketch at a place to `read`.
+    #[inline]
+    pub(in crate::dataflow) fn with<R>(&self, place: u32, read: impl FnOnce(&[u64]) -> R) -> R {
+        self.words.with(place, read)
     }
 }
 

@@ -13,7 +13,9 @@ use crate::dataflow::shared::process::{ProcessSketches, ProcessWorkers};
 use crate::dataflow::shared::reader::SketchReader;
 use crate::dataflow::sketches::store::Sketches;
 use dupflow_core::block::index::{LocalSketches, SketchSource};
+use dupflow_core::filter::PairFilter;
 use dupflow_core::hash::SketchId;
+use dupflow_core::sketch::SketchRef;
 
 /// The sketches of a process for the blocks of one worker.
 #[derive(Debug)]
@@ -23,6 +25,10 @@ pub(in crate::dataflow) struct SketchesByPlace {
     process: Arc<ProcessSketches>,
     /// By worker of the process. A worker has published its reader before it posts a sketch.
     readers: Box<[OnceCell<SketchReader>]>,
+    /// Decides pairs by the words of their sketches alone; `None` if it reads features too.
+    filter: Option<Arc<dyn PairFilter>>,
+    /// A buffer for the words of a sketch.
+    copied: RefCell<Vec<u64>>,
     /// Numbers of places and ids, each at its number modulo [`KNOWN`]: ids are computed from words, or read.
     known: Box<[Cell<(u32, SketchId)>]>,
 }
@@ -37,6 +43,15 @@ impl SketchesByPlace {
     fn place(&self, number: u32) -> (u32, Option<&SketchReader>) {
         let (place, other) = self.workers.place(number);
         (place, other.map(|nth| self.readers[nth].get_or_init(|| self.process.reader(self.workers, nth))))
+    }
+
+    /// Passes the words of a sketch to `read`; `None` if they may be in a file.
+    #[inline]
+    fn with_words<R>(&self, number: u32, read: impl FnOnce(&[u64]) -> R) -> Option<R> {
+        match self.place(number) {
+            (place, None) => self.own.borrow().words_in_memory(place, read),
+            (place, Some(reader)) => reader.words_in_memory(place, read),
+        }
     }
 }
 
@@ -63,6 +78,19 @@ impl LocalSketches for SketchesByPlace {
             (place, Some(reader)) => reader.first(place),
         }
     }
+
+    fn may_pair(&self, a: u32, b: u32) -> bool {
+        let Some(filter) = &self.filter else { return true };
+        let accepts = |a: &[u64], b: &[u64]| {
+            let [a, b] = [a, b].map(|words| SketchRef { words, features: &[] });
+            filter.decide_passed(a, b).accepted.is_some()
+        };
+        // A reader reads one row at a time.
+        let mut of_a = self.copied.borrow_mut();
+        of_a.clear();
+        let is_read = self.with_words(a, |words| of_a.extend_from_slice(words)).is_some();
+        !is_read || self.with_words(b, |of_b| accepts(&of_a, of_b)).unwrap_or(true)
+    }
 }
 
 /// Where the blocks of a worker find the sketches of `peers` workers: in the stores of its process, as far as
@@ -78,6 +106,8 @@ pub(in crate::dataflow) fn source_of_blocks(
     let readers = (0..workers.count()).map(|_| OnceCell::new()).collect();
     let is_all = workers.count() == peers;
     let known = (0..KNOWN).map(|_| Cell::new((u32::MAX, SketchId::default()))).collect();
-    let sketches = SketchesByPlace { own, workers, process: Arc::clone(process), readers, known };
+    let filter = (!stages.scheme.keeps_features()).then(|| Arc::clone(&stages.filter));
+    let (process, copied) = (Arc::clone(process), RefCell::default());
+    let sketches = SketchesByPlace { own, workers, process, readers, filter, copied, known };
     if is_all { SketchSource::Owner(sketches) } else { SketchSource::Both(sketches) }
 }

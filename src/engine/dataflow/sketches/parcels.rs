@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataflow::shared::process::ProcessWorkers;
 use dupflow_core::block::BlockKey;
-use dupflow_core::block::index::Postings;
-use dupflow_core::hash::SketchId;
+use dupflow_core::block::index::{Postings, SketchHead};
 
 /// Postings for one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,12 +35,11 @@ impl Parcels {
         Self { open: vec![Postings::default(); peers], process }
     }
 
-    /// Adds a sketch that enters the blocks of `keys` (`diff` 1) or leaves them (-1); `word` is its first
-    /// word and `place` where it is stored. If it does not enter its blocks, it is looked up in them. Passes
-    /// full parcels to `send`.
+    /// Adds a sketch that enters the blocks of `keys` (`diff` 1) or leaves them (-1); `place` is where it is
+    /// stored. If it does not enter its blocks, it is looked up in them. Passes full parcels to `send`.
     pub(in crate::dataflow) fn add(
         &mut self,
-        (id, word): (SketchId, u64),
+        head: SketchHead,
         place: u32,
         diff: i8,
         enters: bool,
@@ -53,7 +51,7 @@ impl Parcels {
         // Without effect on the parcels that received no key of this sketch.
         for (to, postings) in self.open.iter_mut().enumerate() {
             let number = self.process.contain(to).then(|| self.process.number(place));
-            postings.sketch_at(number, id, word, diff, enters);
+            postings.sketch_at(number, head, diff, enters);
         }
         self.send(FULL, send);
     }
@@ -90,6 +88,7 @@ mod tests {
 
     use super::*;
     use crate::dataflow::shared::process::ProcessSketches;
+    use dupflow_core::hash::SketchId;
 
     /// Each key is sent to its owner, once, with the sketch; and no parcel grows far beyond its size.
     #[test]
@@ -99,7 +98,8 @@ mod tests {
             let mut sent = Vec::new();
             for n in 0..2000 {
                 let keys = (0..18).map(|table| BlockKey::new(table, n << 7 ^ u64::from(table)));
-                parcels.add((SketchId::new(0, &[n]), 0), 0, 1, true, keys, |parcel| sent.push(parcel));
+                let head = SketchHead { id: SketchId::new(0, &[n]), word: 0, realm: None };
+                parcels.add(head, 0, 1, true, keys, |parcel| sent.push(parcel));
             }
             parcels.flush(|parcel| sent.push(parcel));
             let most = sent.iter().map(|parcel| parcel.postings.len()).max();

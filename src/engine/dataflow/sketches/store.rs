@@ -171,6 +171,12 @@ impl Sketches {
         self.sketches.first_word(place)
     }
 
+    /// Passes the words of the sketch at a place to `read`; `None` if they may be in a file.
+    #[inline]
+    pub(super) fn words_in_memory<R>(&self, place: u32, read: impl FnOnce(&[u64]) -> R) -> Option<R> {
+        self.sketches.words_in_memory(place, read)
+    }
+
     /// The id of the sketch at a place, in memory or not.
     pub(super) fn id_at(&self, place: u32) -> SketchId {
         self.sketches.read_id(place)

@@ -268,7 +268,7 @@ fn a_dead_block_is_named_after_the_first_member_of_its_example() {
             document: None,
             beside: None,
         };
-        let key = |hash| BlockKey::new(0, hash);
+        let key = |hash| (BlockKey::new(0, hash), None);
         let mut blocks = HotBlocks::default();
         assert!(blocks.put(key(1), of(1, Some(3), 98)) && blocks.put(key(2), of(2, Some(3), 99)));
         sketches.name_examples(&mut blocks, 1);

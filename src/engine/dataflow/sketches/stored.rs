@@ -169,6 +169,15 @@ impl StoredSketches {
         }
     }
 
+    /// Passes the words of the sketch at a place to `read`; `None` if they may be in a file.
+    #[inline]
+    pub(super) fn words_in_memory<R>(&self, place: u32, read: impl FnOnce(&[u64]) -> R) -> Option<R> {
+        match self {
+            Self::Memory { sketches, .. } => Some(sketches.with(place, read)),
+            Self::Spilled { .. } => None,
+        }
+    }
+
     /// The words of the sketch at a place that [`find`](Self::find) returned, where they are or copied.
     ///
     /// # Panics

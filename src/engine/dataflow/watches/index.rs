@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dupflow_core::block::index::{BlockIndex, Postings};
+use dupflow_core::block::index::{BlockIndex, Postings, SketchHead};
 use dupflow_core::block::{BlockKey, Blocking, HotRule, NearRule};
 use dupflow_core::filter::PairFilter;
 use dupflow_core::hash::SketchId;
 use dupflow_core::pair::Similarity;
 use dupflow_core::sketch::{Sketch, SketchRef};
 
-/// A blocking whose blocks are never hot: watches of a block are all compared.
+/// A blocking whose blocks are never hot: watches of a block are all compared. Watches have no fields, so
+/// there are no realms.
 #[derive(Debug)]
 struct Uncapped<'a>(&'a dyn Blocking);
 
@@ -125,8 +126,7 @@ impl WatchIndex {
         let least = blocking.least();
         blocks.visit(
             keys,
-            id,
-            sketch.words[0],
+            SketchHead { id, word: sketch.words[0], realm: None },
             |a, b| filter.first_word(a, b),
             |watched| {
                 let other = sketches[&watched].view();
