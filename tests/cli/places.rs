@@ -7,7 +7,7 @@
 //! Bug classes: deltas, letters, rows or notices written into a file that no reader sees, with exit code 0; a
 //! file with a hole that is continued; a file of others that is cut; two runs that write to one file.
 
-#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test panics where it fails, and says why")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
