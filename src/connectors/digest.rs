@@ -12,7 +12,8 @@
 //!
 //! This is what `sha256sum` prints for these files. Files that are skipped or cannot be read are not in it.
 //!
-//! `end_digest` is a cheap check of an output that is continued: of its last bytes only.
+//! `end_digest` is a cheap check of a file that is continued: of its last bytes only. A `GrowingDigest` is one
+//! of all bytes of a file to which others are appended.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -34,19 +35,50 @@ const READ_BYTES: usize = 128 << 10;
 /// Bytes at the end of an output that [`end_digest`] covers.
 const END_BYTES: u64 = 4 << 10;
 
-/// A hash of the last 4 KiB of the first `length` bytes of a file, in hexadecimal digits. Leaves the file at
-/// `length`.
+/// A hash of the last 4 KiB of the first `length` bytes of a file, in hexadecimal digits.
 ///
 /// # Errors
 /// Any error of the file; if it is shorter.
-pub(crate) fn end_digest(file: &mut File, length: u64) -> io::Result<String> {
+pub(crate) fn end_digest(path: &Path, length: u64) -> io::Result<String> {
     let bytes = length.min(END_BYTES);
+    let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(length - bytes))?;
     let mut end = Vec::new();
-    if (&*file).take(bytes).read_to_end(&mut end)? as u64 != bytes {
+    if file.take(bytes).read_to_end(&mut end)? as u64 != bytes {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     Ok(format!("{:016x}", hash::bytes(length, &end)))
+}
+
+/// Bytes of a block of a [`GrowingDigest`].
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// A hash of all bytes of a file that grows: of whole blocks the hash of each, begun with that of the block
+/// before, then of the rest.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GrowingDigest {
+    blocks: u64,
+    /// The bytes after the last whole block.
+    rest: Vec<u8>,
+}
+
+impl GrowingDigest {
+    /// Adds the next bytes.
+    pub(crate) fn add(&mut self, mut bytes: &[u8]) {
+        while self.rest.len() + bytes.len() >= BLOCK_BYTES {
+            let (first, others) = bytes.split_at(BLOCK_BYTES - self.rest.len());
+            self.rest.extend_from_slice(first);
+            self.blocks = hash::bytes(self.blocks, &self.rest);
+            self.rest.clear();
+            bytes = others;
+        }
+        self.rest.extend_from_slice(bytes);
+    }
+
+    /// The hash in hexadecimal digits.
+    pub(crate) fn digits(&self) -> String {
+        format!("{:016x}", hash::bytes(self.blocks, &self.rest))
+    }
 }
 
 /// What was read of one input.
@@ -231,6 +263,28 @@ mod tests {
 
     /// The digest of "abc" in FIPS 180-2, appendix B.1.
     const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    #[test]
+    fn a_growing_digest_is_that_of_the_bytes_in_whatever_pieces() {
+        let bytes: Vec<u8> = (0..3 * BLOCK_BYTES as u32 + 17).map(|n| (n % 251) as u8).collect();
+        let of = |bytes: &[u8], piece: usize| {
+            let mut digest = GrowingDigest::default();
+            bytes.chunks(piece).for_each(|piece| digest.add(piece));
+            digest.digits()
+        };
+        let whole = of(&bytes, bytes.len());
+        for piece in [1, 7, 1000, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1] {
+            assert_eq!(of(&bytes, piece), whole, "pieces of {piece} bytes");
+        }
+        for at in [0, BLOCK_BYTES - 1, BLOCK_BYTES, bytes.len() - 1] {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert_ne!(of(&changed, 1000), whole, "byte {at}");
+        }
+        assert_ne!(of(&bytes[..bytes.len() - 1], 1000), whole);
+        assert_eq!(of(b"", 1), "2d06800538d394c2", "it is part of marks");
+        assert_eq!(of(&bytes, 1000), of(&bytes, 999));
+    }
 
     #[test]
     fn bytes_in_order_and_the_rest_of_a_file_are_one_digest() {

@@ -10,6 +10,7 @@ pub mod instant;
 pub mod intake;
 pub mod kafka;
 pub mod mark;
+pub mod owned;
 pub mod rewrite;
 pub mod sinks;
 pub mod state;

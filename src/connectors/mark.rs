@@ -31,6 +31,9 @@ pub struct Mark {
     /// Length in bytes of the file of dead letters up to these epochs, if there is such a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub letters: Option<u64>,
+    /// The digest of the file of dead letters up to that length. Marks of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub letters_digest: Option<String>,
     /// The topic that was read, if the input is a topic. Marks of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Topic>,
@@ -111,6 +114,7 @@ mod tests {
             pipeline: "{}".to_owned(),
             in_correction: true,
             letters: Some(9),
+            letters_digest: Some("d".to_owned()),
             input: Some(Topic { name: "in".to_owned(), id: Some("i".to_owned()) }),
             output: Some(Topic { name: "out".to_owned(), id: None }),
             as_of: Some(5),

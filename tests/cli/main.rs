@@ -33,6 +33,8 @@ mod outputs;
 mod pages;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(target_os = "linux")]
+mod places;
 mod query;
 mod questions;
 mod reference;

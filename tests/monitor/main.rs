@@ -18,6 +18,8 @@ mod exposition;
 mod floods;
 mod follow;
 mod history;
+#[cfg(all(feature = "webhook", target_os = "linux"))]
+mod hook_files;
 #[cfg(feature = "webhook")]
 mod receiver;
 mod reference;

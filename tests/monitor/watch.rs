@@ -12,7 +12,7 @@ use super::receiver::{Mode, OK, Receiver, until};
 use super::run::{Place, Process};
 
 /// Posts a watch, again while the run has not begun.
-fn post(run: &Process, body: &Value) -> Answer {
+pub(crate) fn post(run: &Process, body: &Value) -> Answer {
     let body = body.to_string();
     let head = "POST /watch HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length:";
     let request = format!("{head} {}\r\n\r\n{body}", body.len());
@@ -32,25 +32,25 @@ fn delete(run: &Process, id: &str) -> u16 {
     end(run, id).code
 }
 
-fn state(run: &Process, path: &str) -> Value {
+pub(crate) fn state(run: &Process, path: &str) -> Value {
     let answer = get(run.address, path);
     assert_eq!(answer.code, 200, "{answer:?}");
     serde_json::from_str(&answer.body).unwrap()
 }
 
 /// A text of a family of near-duplicates.
-fn text(family: usize, version: usize) -> String {
+pub(crate) fn text(family: usize, version: usize) -> String {
     let words: Vec<String> = (0..60).map(|word| format!("word{}", family * 100 + word)).collect();
     format!("{} version{version}", words.join(" "))
 }
 
-fn append(place: &Place, document: usize, family: usize) {
+pub(crate) fn append(place: &Place, document: usize, family: usize) {
     let mut feed = std::fs::OpenOptions::new().append(true).open(place.path("feed.jsonl")).unwrap();
     let line = json!({ "id": format!("d{document}"), "text": text(family, document) });
     feed.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-fn deployment(place: &Place, hook: &str) {
+pub(crate) fn deployment(place: &Place, hook: &str) {
     place.write("feed.jsonl", "");
     let settings = "workers = 2\n[source]\ninputs = [\"feed.jsonl\"]\nepoch = \"every:20ms\"\nfollow = true\n\
         [sink]\npath = \"out\"\n[state]\npath = \"state\"\ncommit_every = \"10ms\"\n\

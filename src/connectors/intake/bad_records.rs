@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{BadRecordAt, SourceError};
 use crate::digest::{DigestTable, InputDigests};
 use crate::formats::BadRecord;
+use crate::owned::OwnedFile;
 use dupflow_core::doc::Letter;
 
 /// What a bad record does to the run.
@@ -294,9 +295,9 @@ impl DeadLetter {
     /// Creates the file, or truncates it.
     ///
     /// # Errors
-    /// If that is not possible.
+    /// If that is not possible; if a run has the file.
     pub fn create(path: PathBuf) -> Result<Self, SourceError> {
-        match File::create(&path) {
+        match OwnedFile::check_free(&path).and_then(|()| File::create(&path)) {
             Ok(file) => Ok(Self { path, out: Mutex::new(BufWriter::new(file)) }),
             Err(source) => Err(SourceError::DeadLetter { path, source }),
         }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::selection::Selection;
 use crate::digest::end_digest;
-use crate::sinks::replace;
+use crate::owned::replace;
 
 /// Where a copy is gone on with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,18 +63,18 @@ struct CompleteFile {
 
 impl CompleteFile {
     fn new(folder: &Path, path: &Path, after: CopyProgress) -> io::Result<Self> {
-        let mut file = File::open(folder.join(path))?;
+        let place = folder.join(path);
+        let file = File::open(&place)?;
         file.sync_all()?;
         let length = file.metadata()?.len();
-        Ok(Self { path: path.into(), length, end: end_digest(&mut file, length)?, after })
+        Ok(Self { path: path.into(), length, end: end_digest(&place, length)?, after })
     }
 
     /// Whether the file is as it was noted.
     fn is_intact(&self, folder: &Path) -> io::Result<bool> {
-        match File::open(folder.join(&self.path)) {
-            Ok(mut file) => {
-                Ok(file.metadata()?.len() == self.length && end_digest(&mut file, self.length)? == self.end)
-            }
+        let place = folder.join(&self.path);
+        match place.metadata() {
+            Ok(found) => Ok(found.len() == self.length && end_digest(&place, self.length)? == self.end),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }

@@ -267,7 +267,7 @@ mod tests {
         let path = folder.path().join("clusters.jsonl");
         let open = |limit| {
             let clusters = Clusters::new(ClusterKind::Components, limit);
-            let file = crate::sinks::MarkedFile::open(path.clone()).unwrap();
+            let file = crate::sinks::MarkedFile::open(&path).unwrap();
             let mut sink = ClusterDeltaLines::new(file, clusters, Arc::new(Metrics::new(0)));
             sink.take_over().unwrap();
             sink

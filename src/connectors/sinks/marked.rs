@@ -14,13 +14,12 @@
 //!
 //! A reader that wants whole commits reads up to `length`. A reader that follows the file may see lines of a
 //! commit in progress, which a restart removes. Other programs must not write to the file: the lock is
-//! advisory and does not prevent it. A restart refuses a file that is shorter than its mark says, or whose
-//! last 4 KiB before that length are others (`end`); it does not notice a change before them.
+//! advisory and does not prevent it. A run ends before the next commit if the file is not its own any more
+//! ([`OwnedFile::check`]). A restart reads the whole file, and refuses one that is shorter than its mark says,
+//! or whose bytes up to there are others (`digest`; in marks of older versions the last 4 KiB only, `end`).
 
-use std::ffi::OsString;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, Write};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,35 +27,31 @@ use super::destination::Destination;
 use crate::digest::end_digest;
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
+use crate::owned::{OwnedFile, OwnedRecord, with_suffix};
 use dupflow_core::hash;
 
 /// A file whose lines are durable up to its mark.
 #[derive(Debug)]
 pub struct MarkedFile {
-    path: PathBuf,
-    mark_path: PathBuf,
-    file: File,
-    /// Durable bytes.
-    length: u64,
+    file: OwnedFile,
+    mark: OwnedRecord,
     /// Written since the last commit.
     lines: Vec<u8>,
-    /// Whether there is no mark file.
-    is_unmarked: bool,
 }
 
 /// Contents of the mark file.
 #[derive(Serialize, Deserialize)]
 struct MarkContents {
     length: u64,
-    /// The hash of the last durable bytes; `None` in a mark of a version that did not note it.
-    #[serde(default)]
+    /// The digest of the durable bytes; `None` in a mark of a version that did not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    /// The hash of the last durable bytes, in marks of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     end: Option<String>,
     /// `None` before the first commit.
     mark: Option<Mark>,
 }
-
-/// Why a file is not opened.
-const WRITTEN: &str = "another run writes to it";
 
 impl MarkedFile {
     /// Suffixes of the files beside the output: the mark, and its replacement while it is written.
@@ -66,41 +61,24 @@ impl MarkedFile {
     ///
     /// # Errors
     /// If the file cannot be opened for reading and writing; if another run has locked it.
-    pub fn open(path: PathBuf) -> io::Result<Self> {
-        let mark_path = with_suffix(&path, Self::COMPANION_SUFFIXES[0]);
-        Self::open_with(path, mark_path)
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Self::open_with(path, &with_suffix(path, Self::COMPANION_SUFFIXES[0]))
     }
 
     /// The same with the mark file at another place.
     ///
     /// # Errors
     /// As of [`Self::open`].
-    pub fn open_with(path: PathBuf, mark_path: PathBuf) -> io::Result<Self> {
-        let file = open_alone(&path, WRITTEN)?;
-        Ok(Self { path, mark_path, file, length: 0, lines: Vec::new(), is_unmarked: false })
+    pub fn open_with(path: &Path, mark: &Path) -> io::Result<Self> {
+        Ok(Self { file: OwnedFile::open(path)?, mark: OwnedRecord::open(mark)?, lines: Vec::new() })
     }
 
-    /// Checks that no run has locked the file at a path, if there is one. Nothing is created.
-    ///
-    /// # Errors
-    /// If another run has; if the file cannot be opened.
-    pub fn check_free(path: &Path) -> io::Result<()> {
-        if !path.is_file() {
-            return Ok(());
-        }
-        open_alone(path, WRITTEN).map(drop)
-    }
-
-    /// Reads the mark file; `None` if there is none.
-    fn mark(&self) -> io::Result<Option<MarkContents>> {
-        let bytes = match std::fs::read(&self.mark_path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
+    /// Parses the mark file; `None` if there is none.
+    fn contents(&self) -> io::Result<Option<MarkContents>> {
+        let Some(bytes) = self.mark.bytes() else { return Ok(None) };
         let damaged = || {
             let what = "is damaged: its checksum is not that of its contents";
-            io::Error::new(io::ErrorKind::InvalidData, format!("{} {what}", self.mark_path.display()))
+            io::Error::new(io::ErrorKind::InvalidData, format!("{} {what}", self.mark.path().display()))
         };
         let (sum, json) = bytes.split_first_chunk::<17>().ok_or_else(damaged)?;
         if *sum != *format!("{} ", checksum(json)).as_bytes() {
@@ -109,69 +87,29 @@ impl MarkedFile {
         serde_json::from_slice(json).map(Some).map_err(|_| damaged())
     }
 
-    /// Replaces the mark file.
-    fn write_mark(&mut self, length: u64, mark: Option<&Mark>) -> io::Result<()> {
-        let end = Some(end_digest(&mut self.file, length)?);
-        let json = serde_json::to_string(&MarkContents { length, end, mark: mark.cloned() })?;
-        replace(&self.mark_path, format!("{} {json}", checksum(json.as_bytes())).as_bytes())
+    /// Replaces the mark file: by one of all that was written.
+    fn write_mark(&mut self, mark: Option<&Mark>) -> io::Result<()> {
+        let (length, digest) = (self.file.length(), Some(self.file.digest()));
+        let json = serde_json::to_string(&MarkContents { length, digest, end: None, mark: mark.cloned() })?;
+        self.mark.replace(format!("{} {json}", checksum(json.as_bytes())).as_bytes())
+    }
+
+    /// An error with what to do, if the file is not as it was written.
+    fn with_remedy(&self, error: io::Error) -> io::Error {
+        if error.kind() != io::ErrorKind::InvalidData {
+            return error;
+        }
+        let mark = self.mark.path().display();
+        let what = format!(
+            "{error}; put back the file as it was, or move it and {mark} away: then the next run writes its \
+             whole result anew"
+        );
+        io::Error::new(error.kind(), what)
     }
 }
 
 fn checksum(json: &[u8]) -> String {
     format!("{:016x}", hash::bytes(0, json))
-}
-
-/// The path with `suffix` appended to the file name.
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    name.into()
-}
-
-/// Replaces a file atomically, durably: after an error or a crash it has its old contents or `bytes`.
-///
-/// # Errors
-/// Any error of the file.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let new = with_suffix(path, ".new");
-    let mut file = File::create(&new)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    failpoint::reach("mark-written");
-    std::fs::rename(&new, path)?;
-    failpoint::reach("mark-renamed");
-    sync_folder_of(path)
-}
-
-/// Opens and locks a file; creates it if it is missing. An empty file may have been created without its name
-/// being durable, so its folder is synced.
-///
-/// # Errors
-/// Any error of the file; `locked`, if another run has it open.
-pub(crate) fn open_alone(path: &Path, locked: &'static str) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(io::Error::other(locked)),
-        Err(TryLockError::Error(error)) => return Err(error),
-    }
-    let metadata = file.metadata()?;
-    if metadata.is_file() && metadata.len() == 0 {
-        sync_folder_of(path)?;
-    }
-    Ok(file)
-}
-
-/// Makes the name of a file durable.
-pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match File::open(folder)?.sync_all() {
-        // A folder of devices cannot be synced.
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
-        synced => synced?,
-    }
-    failpoint::reach("folder-synced");
-    Ok(())
 }
 
 impl Write for MarkedFile {
@@ -180,65 +118,61 @@ impl Write for MarkedFile {
         Ok(bytes.len())
     }
 
+    /// Checks that the file and its mark are this run's. Lines are written by a commit.
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.file.check().map_err(|error| self.with_remedy(error))?;
+        self.mark.check()
     }
 }
 
 impl Destination for MarkedFile {
     fn take_over(&mut self) -> io::Result<Standing> {
-        let size = self.file.metadata()?.len();
-        let path = self.path.display().to_string();
-        let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
-        let Some(MarkContents { length, end, mark }) = self.mark()? else {
-            return match size {
-                0 => {
-                    self.is_unmarked = true;
-                    Ok(Standing::New)
-                }
-                _ => Err(invalid(format!(
-                    "{path} holds {size} bytes, and no mark beside it says of what: move it away"
-                ))),
-            };
+        let size = self.file.size()?;
+        let Some(MarkContents { length, digest, end, mark }) = self.contents()? else {
+            if size == 0 {
+                return Ok(Standing::New);
+            }
+            let what = format!("holds {size} bytes, and no mark beside it says of what: move it away");
+            return Err(self.file.changed(&what));
         };
         if size < length {
-            return Err(invalid(format!(
-                "{path} holds {size} bytes, and its mark tells of {length}: it has been cut"
-            )));
+            let what = format!("holds {size} bytes, and its mark tells of {length}: it has been cut");
+            return Err(self.with_remedy(self.file.changed(&what)));
         }
-        if end.is_some_and(|end| end_digest(&mut self.file, length).ok() != Some(end)) {
-            return Err(invalid(format!(
-                "{path} ends with other bytes than its mark tells of: it has been changed"
-            )));
+        let taken = self.file.take(length);
+        taken.map_err(|error| self.with_remedy(error))?;
+        let is_same = digest.as_ref().is_none_or(|digest| *digest == self.file.digest())
+            && end.is_none_or(|end| end_digest(self.file.path(), length).is_ok_and(|found| found == end));
+        if !is_same || (digest.is_none() && self.file.has_hole()?) {
+            let what = match self.file.has_hole()? {
+                true => "has a hole, bytes without a value: it was cut while a run wrote to it",
+                false => "holds other bytes than its mark tells of: it has been changed",
+            };
+            return Err(self.with_remedy(self.file.changed(what)));
         }
         if size > length {
             tracing::info!(bytes = size - length, "cut off what an earlier run wrote after its last commit");
-            self.file.set_len(length)?;
-            self.file.sync_all()?;
         }
-        self.length = length;
-        self.file.seek(SeekFrom::Start(length))?;
+        self.file.cut()?;
         Ok(mark.map_or(Standing::New, |mark| Standing::At(Box::new(mark))))
     }
 
     fn lines(&mut self) -> io::Result<Box<dyn BufRead>> {
-        Ok(Box::new(BufReader::new(File::open(&self.path)?.take(self.length))))
+        Ok(Box::new(self.file.lines()?))
     }
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
-        let is_first = std::mem::take(&mut self.is_unmarked);
+        self.flush()?;
         if !self.lines.is_empty() {
-            if is_first {
-                self.write_mark(0, None)?;
+            if self.mark.bytes().is_none() {
+                self.write_mark(None)?;
             }
-            self.file.write_all(&self.lines)?;
+            self.file.append(&self.lines)?;
             failpoint::reach("lines-written");
-            self.file.sync_data()?;
+            self.file.sync()?;
             failpoint::reach("lines-stored");
         }
-        let length = self.length + self.lines.len() as u64;
-        self.write_mark(length, Some(mark))?;
-        self.length = length;
+        self.write_mark(Some(mark))?;
         self.lines.clear();
         self.lines.shrink_to(1 << 20);
         Ok(())
@@ -247,6 +181,8 @@ impl Destination for MarkedFile {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
+
     use super::*;
     use dupflow_core::time::Progress;
 
@@ -265,7 +201,7 @@ mod tests {
     /// Opens the file, and tries again while it is locked: a process started by another test holds a copy of
     /// the lock between its fork and its exec.
     fn open(folder: &tempfile::TempDir) -> MarkedFile {
-        let opened = || MarkedFile::open(folder.path().join("out"));
+        let opened = || MarkedFile::open(&folder.path().join("out"));
         let is_locked = |file: &std::io::Result<MarkedFile>| {
             file.as_ref().is_err_and(|error| error.to_string().contains("another run"))
         };
@@ -285,9 +221,11 @@ mod tests {
         file.take_over().unwrap();
         file.commit(&mark(3)).unwrap();
         file.write_all(b"one\n").unwrap();
-        let writable = std::mem::replace(&mut file.file, File::open(folder.path().join("out")).unwrap());
+        // The mark is not the first, so only its replacement fails, after the lines.
+        std::fs::create_dir(folder.path().join("out.mark.new")).unwrap();
         assert!(file.commit(&mark(4)).is_err());
-        drop((file, writable));
+        drop(file);
+        std::fs::remove_dir(folder.path().join("out.mark.new")).unwrap();
         assert_eq!(open(&folder).take_over().unwrap(), Standing::At(Box::new(mark(3))));
     }
 
@@ -298,8 +236,8 @@ mod tests {
         assert_eq!(file.take_over().unwrap(), Standing::New);
         file.write_all(b"one\n").unwrap();
         // As if the process had ended after the lines were written.
-        file.write_mark(0, None).unwrap();
-        file.file.write_all(b"one\n").unwrap();
+        file.write_mark(None).unwrap();
+        file.file.append(b"one\n").unwrap();
         drop(file);
         let mut again = open(&folder);
         assert_eq!(again.take_over().unwrap(), Standing::New);
@@ -370,7 +308,7 @@ mod tests {
     fn one_run_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let file = open(&folder);
-        let error = MarkedFile::open(folder.path().join("out")).unwrap_err();
+        let error = MarkedFile::open(&folder.path().join("out")).unwrap_err();
         assert!(error.to_string().contains("another run"));
         drop(file);
         drop(open(&folder));

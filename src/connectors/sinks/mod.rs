@@ -28,10 +28,7 @@ pub use items::{AboveLimit, BenchmarkCounts, ItemCounts, ItemCountsSlot, ItemOut
 pub(crate) use keep_list::LiveDocuments;
 pub use keep_list::{DocumentList, KeepList, ListCounts, ListCountsSlot, RemovalRule};
 pub use letters::LetterFile;
-pub(crate) use marked::open_alone;
-#[cfg(feature = "webhook")]
-pub(crate) use marked::sync_folder_of;
-pub use marked::{MarkedFile, replace};
+pub use marked::MarkedFile;
 pub use memory::MemorySink;
 pub use pairs::{DeltaLines, PairLines};
 #[cfg(feature = "parquet")]

@@ -1,5 +1,6 @@
 //! A store as the other files of this folder use it: files known by name, errors that hold the full name.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -98,6 +99,10 @@ impl StateFiles {
 
     pub(super) fn list(&self) -> Result<Vec<String>, StateError> {
         self.0.list().map_err(|source| StateError::Io { file: self.place().to_owned(), source })
+    }
+
+    pub(super) fn sizes(&self) -> Result<BTreeMap<String, u64>, StateError> {
+        self.0.sizes().map_err(|source| StateError::Io { file: self.place().to_owned(), source })
     }
 
     pub(super) fn delete(&self, name: &str) -> Result<(), StateError> {

@@ -278,6 +278,10 @@ impl StoredState {
         self.catch_up();
         match self.publish_once(saved, changes, through) {
             Err(error) if error.is_full() && self.make_room() => self.publish_once(saved, changes, through),
+            Err(StateError::Io { file, source }) if source.kind() == std::io::ErrorKind::NotFound => {
+                let what = "its folder was removed while this run had the state".to_owned();
+                Err(StateError::Damaged { file, what })
+            }
             published => published,
         }
     }
@@ -353,6 +357,7 @@ impl StoredState {
         manifest.number = number;
         let of_number = |segment| DeltaFile { first: number, last: number, segment };
         manifest.deltas.extend(deltas.into_iter().map(of_number));
+        self.check_segments(manifest)?;
         let bytes = manifest.encode();
         let name = Manifest::name(manifest.number);
         let taken_over = || StateError::TakenOver { file: self.files.full_name(&name) };
@@ -377,6 +382,23 @@ impl StoredState {
         // with this manifest, it removes none of its files.
         let numbers = Manifest::numbers(&self.files.list()?);
         if numbers.first() == Some(&manifest.number) { Ok(numbers) } else { Err(taken_over()) }
+    }
+
+    /// Checks that the segments are there that a manifest lists, as long as they were written: it must not
+    /// list what others have removed. Where another owner has written manifests since, it is not checked.
+    fn check_segments(&self, manifest: &Manifest) -> Result<(), StateError> {
+        let sizes = self.files.sizes()?;
+        let names: Vec<String> = sizes.keys().cloned().collect();
+        if Manifest::numbers(&names).first().is_some_and(|there| *there >= manifest.number) {
+            return Ok(());
+        }
+        let lost = manifest.segments().find(|segment| sizes.get(&segment.name) != Some(&segment.bytes));
+        let Some(lost) = lost else { return Ok(()) };
+        let what = match sizes.get(&lost.name) {
+            None => "it was removed while this run had the state".to_owned(),
+            Some(size) => format!("it holds {size} bytes, and {} were written", lost.bytes),
+        };
+        Err(self.files.damaged(&lost.name, what))
     }
 
     /// Stores a table of document frequencies, before the commit of the epoch that makes it the next one.

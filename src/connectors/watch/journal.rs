@@ -7,26 +7,25 @@
 //!
 //! A change is durable when [`WatchJournal::append`] returns. A line without its end, as a crash leaves it,
 //! was never confirmed, and is cut off. The journal is written anew when it is opened, if half of its lines
-//! or more are of the past.
+//! or more are of the past. The file is the only copy: a run whose journal was removed or changed by others
+//! ends.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::failpoint;
-use crate::sinks::{open_alone, replace};
+use crate::owned::OwnedFile;
 use dupflow_core::doc::DocId;
 
 /// The file of posted watches; one run at a time has it open.
 #[derive(Debug)]
-pub struct WatchJournal {
-    path: PathBuf,
-    file: File,
-    length: u64,
-}
+pub struct WatchJournal(OwnedFile);
+
+/// The beginning of each line.
+const BEGINNING: &[u8] = b"{\"id\":";
 
 #[derive(Serialize, Deserialize)]
 struct JournalLine<'a> {
@@ -41,71 +40,64 @@ impl WatchJournal {
     /// # Errors
     /// Any error of the file; that another run has it open; that it is not a journal.
     pub fn open(path: &Path) -> io::Result<(Self, BTreeMap<DocId, String>)> {
-        let file = open_alone(path, "another run has it open")?;
-        let mut journal = Self { path: path.to_owned(), file, length: 0 };
-        let (posted, lines) = journal.read()?;
+        let mut file = OwnedFile::open(path)?;
+        let (posted, lines, length) = read(&file)?;
         if lines > 2 * posted.len() {
-            journal.compact(&posted)?;
-        }
-        journal.file.set_len(journal.length)?;
-        // An earlier process may have ended before its last line was durable.
-        journal.file.sync_data()?;
-        failpoint::reach("watches-synced");
-        journal.file.seek(SeekFrom::Start(journal.length))?;
-        Ok((journal, posted))
-    }
-
-    fn read(&mut self) -> io::Result<(BTreeMap<DocId, String>, usize)> {
-        let (mut posted, mut lines) = (BTreeMap::new(), 0);
-        let mut reader = BufReader::new(File::open(&self.path)?);
-        let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
-            lines += 1;
-            let read: JournalLine<'_> = serde_json::from_slice(&line).map_err(|error| {
-                let what = format!("line {lines} is no change of a watch ({error}): move the file away");
-                io::Error::new(io::ErrorKind::InvalidData, what)
-            })?;
-            match read.text {
-                Some(text) => drop(posted.insert(read.id, text.into_owned())),
-                None => drop(posted.remove(&read.id)),
+            let mut bytes = Vec::new();
+            for (id, text) in &posted {
+                push_line(&mut bytes, id, Some(text))?;
             }
-            self.length += line.len() as u64;
-            line.clear();
+            file.replace(&bytes)?;
+        } else {
+            file.take(length)?;
+            file.cut()?;
         }
-        Ok((posted, lines))
-    }
-
-    /// Writes the file anew, with the present watches only.
-    fn compact(&mut self, posted: &BTreeMap<DocId, String>) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        for (id, text) in posted {
-            push_line(&mut bytes, id, Some(text))?;
-        }
-        replace(&self.path, &bytes)?;
-        // The lock is of the old file, which no longer has a name.
-        self.file = OpenOptions::new().read(true).write(true).open(&self.path)?;
-        self.file.try_lock().map_err(io::Error::other)?;
-        self.length = bytes.len() as u64;
-        Ok(())
+        // An earlier process may have ended before its last line was durable.
+        file.sync()?;
+        failpoint::reach("watches-synced");
+        Ok((Self(file), posted))
     }
 
     /// Stores a change durably; `None` ends the watch. After an error the file is as before.
     ///
     /// # Errors
-    /// Any error of the file.
+    /// Any error of the file; that it is not this run's any more.
     pub fn append(&mut self, id: &DocId, text: Option<&str>) -> io::Result<()> {
         let mut line = Vec::new();
         push_line(&mut line, id, text)?;
-        let written = self.file.write_all(&line).and_then(|()| self.file.sync_data());
-        if let Err(error) = written {
-            // A later line must not follow a part of this one.
-            self.file.set_len(self.length)?;
-            self.file.seek(SeekFrom::Start(self.length))?;
-            return Err(error);
-        }
-        self.length += line.len() as u64;
-        Ok(())
+        self.0.append_durably(&line)
     }
+
+    /// Checks that the file is still this run's.
+    ///
+    /// # Errors
+    /// If it is not; what to do.
+    pub fn check(&self) -> io::Result<()> {
+        self.0.check().map_err(|error| {
+            let what =
+                format!("{error}; put it back: it is the only copy of what was posted; then start again");
+            io::Error::new(error.kind(), what)
+        })
+    }
+}
+
+/// The posted watches, the number of lines, and their bytes.
+fn read(file: &OwnedFile) -> io::Result<(BTreeMap<DocId, String>, usize, u64)> {
+    let (mut posted, mut lines, mut length) = (BTreeMap::new(), 0, 0);
+    for line in file.whole_lines(BEGINNING)? {
+        let line = line?;
+        lines += 1;
+        let read: JournalLine<'_> = serde_json::from_slice(&line).map_err(|error| {
+            let what = format!("line {lines} is no change of a watch ({error}): move the file away");
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        })?;
+        match read.text {
+            Some(text) => drop(posted.insert(read.id, text.into_owned())),
+            None => drop(posted.remove(&read.id)),
+        }
+        length += line.len() as u64;
+    }
+    Ok((posted, lines, length))
 }
 
 fn push_line(out: &mut Vec<u8>, id: &DocId, text: Option<&str>) -> io::Result<()> {
@@ -116,6 +108,9 @@ fn push_line(out: &mut Vec<u8>, id: &DocId, text: Option<&str>) -> io::Result<()
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write as _;
+
     use super::*;
 
     fn id(name: &str) -> DocId {

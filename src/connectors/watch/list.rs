@@ -94,6 +94,14 @@ impl WatchList {
         &self.board
     }
 
+    /// Checks that the file of posted watches is still this run's.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn check(&self) -> io::Result<()> {
+        self.changing.lock().journal.as_ref().map_or(Ok(()), WatchJournal::check)
+    }
+
     /// Whether the inputs are to be read again at once: since the last call a posted watch has ended that hid
     /// one of theirs.
     pub fn take_uncovered(&self) -> bool {

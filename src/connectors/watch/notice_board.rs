@@ -47,6 +47,8 @@ struct BoardState {
     deadline: Option<Duration>,
     /// Whether the thread of the web hook has ended.
     hook_ended: bool,
+    /// Why it has, if that is an error.
+    hook_error: Option<String>,
 }
 
 /// Whether there is more in the file.
@@ -187,6 +189,16 @@ impl NoticeBoard {
     pub(super) fn hook_has_ended(&self) {
         self.state.lock().hook_ended = true;
         self.changed.notify_all();
+    }
+
+    /// The thread of the web hook ends with an error.
+    pub(super) fn hook_has_failed(&self, error: String) {
+        self.state.lock().hook_error = Some(error);
+    }
+
+    /// The error of the web hook, if its thread has ended with one.
+    pub(super) fn hook_error(&self) -> Option<String> {
+        self.state.lock().hook_error.clone()
     }
 
     /// What is known of the web hook; `None` if there is none.

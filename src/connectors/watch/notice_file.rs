@@ -11,8 +11,7 @@
 //! the main output.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::notice_board::NoticeBoard;
 use crate::failpoint;
-use crate::sinks::open_alone;
+use crate::owned::OwnedFile;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::SharesBeside;
 use dupflow_core::run::watch::{DurableNotice, Notice, WatchMatch};
@@ -44,10 +43,13 @@ pub struct NoticeLine {
     pub shares: SharesBeside,
 }
 
+/// The beginning of each line.
+const BEGINNING: &[u8] = b"{\"epoch\":";
+
 /// Appends notices.
 pub struct NoticeFile {
     /// `None`: notices of the live run are only shown to other threads.
-    file: Option<File>,
+    file: Option<OwnedFile>,
     /// What an earlier run has written accumulates to these; empty once the run is live.
     held: BTreeMap<WatchMatch, i64>,
     /// What the run has given so far, until it is live.
@@ -65,16 +67,12 @@ impl NoticeFile {
     /// # Errors
     /// Any error of the file; that another run writes to it; that it holds something else.
     pub fn open(path: &Path, is_new: bool, board: Arc<NoticeBoard>) -> io::Result<Self> {
-        let mut file = open_alone(path, "another run writes to it")?;
+        let mut file = OwnedFile::open(path)?;
         let mut notices = Self::without_file(board);
-        if !is_new {
-            notices.read(&file)?;
+        if !is_new && file.is_file() {
+            notices.read(&mut file)?;
         }
-        // A pipe or a device has no length.
-        if file.metadata()?.is_file() {
-            file.set_len(notices.length)?;
-            file.seek(SeekFrom::Start(notices.length))?;
-        }
+        file.cut()?;
         notices.file = Some(file);
         // An earlier process may have ended before its last lines were durable.
         notices.publish()?;
@@ -95,33 +93,29 @@ impl NoticeFile {
         }
     }
 
-    /// Reads the lines; one without an end was never confirmed.
-    fn read(&mut self, file: &File) -> io::Result<()> {
-        let mut reader = BufReader::new(file.try_clone()?);
-        let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+    /// Takes over the whole lines. One without an end was never confirmed; what is no line is not cut off.
+    fn read(&mut self, file: &mut OwnedFile) -> io::Result<()> {
+        let mut length = 0;
+        for line in file.whole_lines(BEGINNING)? {
+            let line = line?;
             self.count += 1;
             let NoticeLine { epoch, diff, watch, id, similarity, shares } = parse(&line, self.count)?;
             let similarity = shares.similarity(similarity);
             let of = WatchMatch { watch, id, similarity };
             add(&mut self.held, &of, diff);
             self.unsynced.push(DurableNotice { number: self.count, epoch, notice: Notice { of, diff } });
-            self.length += line.len() as u64;
-            line.clear();
+            length += line.len() as u64;
             if self.unsynced.len() >= 2 * NoticeBoard::HELD {
                 self.unsynced.drain(..NoticeBoard::HELD);
             }
         }
-        Ok(())
+        self.length = length;
+        file.take(length)
     }
 
     /// Makes what is in the file durable, then shows it to other threads.
     fn publish(&mut self) -> io::Result<()> {
-        match self.file.as_ref().map_or(Ok(()), File::sync_data) {
-            // A pipe cannot be synced.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
-            synced => synced?,
-        }
+        self.file.as_ref().map_or(Ok(()), OwnedFile::sync)?;
         failpoint::reach("notices-synced");
         self.board.add(std::mem::take(&mut self.unsynced), self.count, self.length);
         Ok(())
@@ -176,6 +170,20 @@ impl NoticeFile {
         Ok(())
     }
 
+    /// Checks that the file is still this run's, and that the web hook, if there is one, has not ended.
+    ///
+    /// # Errors
+    /// If it is not; what to do. Why the web hook has ended.
+    pub fn check(&self) -> io::Result<()> {
+        if let Some(error) = self.board.hook_error() {
+            return Err(io::Error::other(format!("the web hook: {error}")));
+        }
+        self.file.as_ref().map_or(Ok(()), OwnedFile::check).map_err(|error| {
+            let what = format!("{error}; start again: the next run writes the notices that the file lacks");
+            io::Error::new(error.kind(), what)
+        })
+    }
+
     /// Writes and syncs the buffered notices.
     ///
     /// # Errors
@@ -185,7 +193,7 @@ impl NoticeFile {
             return Ok(());
         }
         if let Some(file) = &mut self.file {
-            file.write_all(&self.lines)?;
+            file.append(&self.lines)?;
             failpoint::reach("notices-written");
         }
         self.length += self.lines.len() as u64;

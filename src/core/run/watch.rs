@@ -95,6 +95,8 @@ pub struct HookState {
     pub oldest_seconds: f64,
     /// Why the last attempt failed; `None` after a success.
     pub failure: Option<String>,
+    /// Why the cursor, or a notice that was refused, cannot be stored; nothing is sent meanwhile.
+    pub unstored: Option<String>,
 }
 
 /// What is known of a watch list.

@@ -24,6 +24,9 @@ pub enum RunError {
     /// Notices cannot be written.
     #[error("the notices cannot be written")]
     Notices(#[source] io::Error),
+    /// The file of posted watches is not the run's any more.
+    #[error("the posted watches (watch.path)")]
+    Watches(#[source] io::Error),
     /// The web hook cannot begin.
     #[error("the web hook cannot start")]
     Hook(#[source] io::Error),

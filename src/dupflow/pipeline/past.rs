@@ -40,7 +40,7 @@ use super::past_error::PastError;
 use super::restart::{Restart, Resumable};
 use dupflow_connectors::intake::{AsOf, CatchUpLine, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing, Topic};
-use dupflow_connectors::sinks::{LetterFile, Sink};
+use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::state::{Snapshot, StateWriter, StoredState};
 use dupflow_core::description::Description;
 use dupflow_core::pair::DocPair;
@@ -103,9 +103,14 @@ impl Past {
             lines.insert(0, CatchUpLine::Restored);
         }
         let table = restart.table(state.as_deref(), stages, reconcile)?;
-        if let Some(file) = letters {
-            resume_letters(file, &standing, restart.mark.as_ref())?;
+        if let Some(file) = &mut *letters {
+            restart.resume_letters(file)?;
         }
+        let (letters, letters_digest) = match (letters, &restart.mark) {
+            (Some(file), _) => (Some(file.length()), Some(file.digest())),
+            (None, Some(mark)) => (mark.letters, mark.letters_digest.clone()),
+            (None, None) => (None, None),
+        };
         let progress = Progress {
             epoch: restart.mark.as_ref().map_or(first - 1, |mark| mark.progress.epoch),
             next: begin.clone(),
@@ -118,7 +123,8 @@ impl Past {
             start: restart.start(&begin, is_whole),
             pipeline: pipeline.clone(),
             in_correction: false,
-            letters: restart.mark.as_ref().and_then(|mark| mark.letters),
+            letters,
+            letters_digest,
             as_of: restart.as_of(),
             input: input.topic.clone(),
             output: sink.topic(),
@@ -242,16 +248,6 @@ impl Rules<'_> {
         state.latest(0)?;
         Ok(None)
     }
-}
-
-/// Cuts the dead-letter file to the length in the mark. An output without marks leaves it as it is if the
-/// state of a run continues.
-fn resume_letters(file: &mut LetterFile, standing: &Standing, mark: Option<&Mark>) -> Result<(), RunError> {
-    match (standing, mark) {
-        (Standing::Forgets, Some(Mark { tally: None, .. })) => Ok(()),
-        (_, mark) => file.resume_at(mark.and_then(|mark| mark.letters).unwrap_or(0)),
-    }
-    .map_err(RunError::Letters)
 }
 
 /// Inspects the input again if a mark is beyond its end: an earlier run may have read on since.

@@ -82,6 +82,20 @@ pub enum PastError {
         /// The epoch of the output.
         output: Epoch,
     },
+    /// The dead letters were restored with the output, and the state was not.
+    #[error(
+        "the dead letters in {path} end where the output does, at {here} bytes, and those of the state at \
+        {kept}: the letters between the two would not be written again; put back the file that has them, or \
+        move state.path away, and the input is read again, or move the file away, to go on without them"
+    )]
+    LettersBehind {
+        /// The file.
+        path: String,
+        /// Its length in bytes.
+        here: u64,
+        /// Its length as of the state.
+        kept: u64,
+    },
     /// An earlier run ended while it corrected the output.
     #[error(
         "an earlier run ended while it corrected the output; start with --reconcile, which repeats the \

@@ -8,7 +8,7 @@ use super::fit::{keeps_documents, missing};
 use super::past_error::PastError;
 use dupflow_connectors::intake::{CatchUpLine, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing};
-use dupflow_connectors::sinks::Sink;
+use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::pair::DocPair;
@@ -122,6 +122,27 @@ impl<'a> Restart<'a> {
             (Ok(begin), _) => Ok((begin, self.of_this_input)),
             (Err(error), _) if state_mark.is_some() => Err(keeps_documents(error).into()),
             (Err(error), _) => Err(error.into()),
+        }
+    }
+
+    /// Continues the file of dead letters. Those of the input before the place where reading begins are not
+    /// written again, so they stay: where the state is ahead of the output, its mark has their length.
+    pub(super) fn resume_letters(&self, file: &mut LetterFile) -> Result<(), RunError> {
+        let ahead = self.state_mark.as_ref().zip(self.mark.as_ref());
+        let ahead = ahead.filter(|(_, mark)| !self.is_behind(mark));
+        match (self.standing, &self.mark) {
+            (Standing::Forgets, Some(Mark { tally: None, .. })) => file.resume_at_end(),
+            (Standing::Forgets, None) => file.begin_anew(),
+            (_, mark) => file.resume_at(ahead.map(|(kept, _)| kept).or(mark.as_ref())),
+        }
+        .map_err(RunError::Letters)?;
+        let (Some((kept, mark)), here) = (ahead, file.length()) else { return Ok(()) };
+        match kept.letters.filter(|kept| here < *kept) {
+            // A file that was taken away as a whole is begun anew.
+            Some(kept) if here > 0 && mark.letters == Some(here) => {
+                Err(PastError::LettersBehind { path: file.path().display().to_string(), here, kept }.into())
+            }
+            _ => Ok(()),
         }
     }
 

@@ -6,7 +6,6 @@
 //! ([`dupflow_connectors::sinks::side`]).
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, BufWriter};
 use std::mem;
 use std::path::Path;
@@ -17,6 +16,7 @@ use serde_json::{Value as Json, json};
 use crate::config::{NoticesConfig, ViewConfig};
 use dupflow_connectors::failpoint;
 use dupflow_connectors::mark::Mark;
+use dupflow_connectors::owned::OwnedFile;
 use dupflow_connectors::sinks::side::{FinalRows, RestoredRows, SideDelta, SideLines, SideRow};
 use dupflow_connectors::sinks::{Destination, MarkedFile, Sink};
 use dupflow_core::pair::SharesBeside;
@@ -55,7 +55,7 @@ enum SideDestination {
     /// Every change, to a file.
     Lines(SideLines<Box<dyn Destination + Send>>),
     /// The rows that are left at the end, to a file.
-    Final(FinalRows<BufWriter<File>>),
+    Final(FinalRows<BufWriter<OwnedFile>>),
     /// Every change, with the main output; with the rows before the run is live.
     Main(Option<RestoredRows>),
 }
@@ -77,7 +77,7 @@ impl SideOutputs {
             if let Some(path) = &view.output {
                 let to = || {
                     Ok(if view.is_final() {
-                        let out = BufWriter::new(File::create(path)?);
+                        let out = BufWriter::new(OwnedFile::create(path)?);
                         SideDestination::Final(FinalRows::new(out, columns(&view.plan)))
                     } else {
                         SideDestination::Lines(SideLines::new(lines(path, is_replay)?))
@@ -217,6 +217,14 @@ impl SideOutputs {
         Ok(())
     }
 
+    /// Checks that the files are still this run's.
+    pub(in crate::pipeline) fn check(&mut self) -> io::Result<()> {
+        self.outputs.iter_mut().try_for_each(|output| match &mut output.to {
+            SideDestination::Lines(lines) => lines.check(),
+            SideDestination::Final(_) | SideDestination::Main(_) => Ok(()),
+        })
+    }
+
     /// The changes of an epoch are durable.
     pub(in crate::pipeline) fn durable(&self, epoch: Epoch, views: &[ViewDelta]) {
         if let Some(tables) = &self.tables {
@@ -262,7 +270,7 @@ impl TakenRows {
     }
 
     /// Adds the changes of an epoch to final rows.
-    fn add_up(&self, plans: &[ViewPlan], epoch: &ClosedEpoch, rows: &mut FinalRows<BufWriter<File>>) {
+    fn add_up(&self, plans: &[ViewPlan], epoch: &ClosedEpoch, rows: &mut FinalRows<BufWriter<OwnedFile>>) {
         for ViewDelta { row, diff } in self.of_views(epoch) {
             let plan = &plans[usize::from(row.view)];
             let values = plan.values(&row.group).map(str::to_owned);
@@ -315,9 +323,9 @@ fn columns(plan: &ViewPlan) -> Vec<String> {
 /// A file of lines.
 fn lines(path: &Path, is_replay: bool) -> io::Result<Box<dyn Destination + Send>> {
     Ok(if is_replay {
-        Box::new(BufWriter::new(File::create(path)?))
+        Box::new(BufWriter::new(OwnedFile::create(path)?))
     } else {
-        Box::new(MarkedFile::open(path.to_owned())?)
+        Box::new(MarkedFile::open(path)?)
     })
 }
 

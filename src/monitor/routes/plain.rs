@@ -189,7 +189,10 @@ pub(super) async fn health(State(state): State<Arc<RouteState>>) -> Response {
 )]
 pub(super) async fn ready(State(state): State<Arc<RouteState>>) -> Response {
     let ready = state.subject.status.readiness(state.subject.clock.now());
-    line(ready.and_then(|()| state.is_live().map_err(|failure| failure.line().to_owned())), "ready")
+    let ready = ready.and_then(|()| state.is_live().map_err(|failure| failure.line().to_owned()));
+    let hook = state.subject.watch.as_ref().and_then(|watch| watch.state().hook);
+    let unstored = hook.and_then(|hook| hook.unstored).map(|why| format!("the web hook waits: {why}"));
+    line(ready.and(unstored.map_or(Ok(()), Err)), "ready")
 }
 
 /// The settings of the run, with secrets masked.

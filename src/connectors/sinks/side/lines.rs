@@ -40,7 +40,7 @@ impl<W: Destination> SideLines<W> {
             }
             _ => error,
         };
-        let Standing::At(_) = self.out.take_over().map_err(remedy)? else { return Ok(()) };
+        let Standing::At(_) = self.out.take_over()? else { return Ok(()) };
         let restored = self.restored.get_or_insert_default();
         for line in self.out.lines()?.lines() {
             restored.held(SideDelta::read("", &line?).map_err(remedy)?);
@@ -76,6 +76,14 @@ impl<W: Destination> SideLines<W> {
         deltas.iter().try_for_each(|delta| writeln!(self.out, "{}", delta.record(epoch)))
     }
 
+    /// Checks that the destination is still this run's.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn check(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Makes the lines since the last commit durable.
     ///
     /// # Errors
@@ -96,7 +104,7 @@ mod tests {
 
     /// Opens the file of a run; `epochs` are restored and then written.
     fn run(path: &std::path::Path, restored: &[SideDelta], written: &[SideDelta], commits: bool) {
-        let opened = || MarkedFile::open(path.to_owned());
+        let opened = || MarkedFile::open(path);
         let is_locked = |file: &io::Result<MarkedFile>| {
             file.as_ref().is_err_and(|error| error.to_string().contains("another run"))
         };
@@ -140,7 +148,7 @@ mod tests {
         assert_eq!(out, b"{\"epoch\":1,\"diff\":1,\"a\":1}\n");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("other");
-        let mut file = MarkedFile::open(path).unwrap();
+        let mut file = MarkedFile::open(&path).unwrap();
         file.take_over().unwrap();
         io::Write::write_all(&mut file, b"another line\n").unwrap();
         file.commit(&Mark::default()).unwrap();

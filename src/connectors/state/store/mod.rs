@@ -8,6 +8,7 @@ mod memory;
 mod objects;
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
 use std::ops::Range;
@@ -78,6 +79,22 @@ pub trait Store: Debug + Send + Sync {
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if there is no such folder.
     fn list(&self) -> io::Result<Vec<String>>;
+
+    /// The sizes in bytes of the files that [`Self::list`] names.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    fn sizes(&self) -> io::Result<BTreeMap<String, u64>> {
+        let mut sizes = BTreeMap::new();
+        for name in self.list()? {
+            match self.size(&name) {
+                // It was removed since.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                size => drop(sizes.insert(name, size?)),
+            }
+        }
+        Ok(sizes)
+    }
 
     /// Removes a file if it exists.
     ///
@@ -191,6 +208,8 @@ mod tests {
         let mut names = store.list().unwrap();
         names.sort_unstable();
         assert_eq!(names, ["a", "b", "e", "empty"]);
+        let sizes: Vec<_> = store.sizes().unwrap().into_values().collect();
+        assert_eq!(sizes, [10, 3, 5 * piece.len() as u64, 0]);
         store.delete("a").unwrap();
         store.delete("a").unwrap();
         assert_eq!(store.list().unwrap().len(), 3);

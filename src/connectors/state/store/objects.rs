@@ -3,6 +3,7 @@
 //! [`Store::put_if_absent`] is a conditional put (`If-None-Match: *`). An object store that ignores the
 //! condition does not prevent two owners. Those of Amazon, Google and Azure, R2 and MinIO honour it.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fmt;
 use std::future::Future;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use object_store::path::Path;
 use object_store::{
-    Error, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutPayload, parse_url_opts,
+    Error, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload, parse_url_opts,
 };
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
@@ -122,9 +123,13 @@ impl Store for Objects {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
+        Ok(self.sizes()?.into_keys().collect())
+    }
+
+    fn sizes(&self) -> io::Result<BTreeMap<String, u64>> {
         let found = self.wait(self.store.list_with_delimiter(Some(&self.prefix)))?;
-        let name = |path: &Path| path.filename().map(str::to_owned);
-        Ok(found.objects.iter().filter_map(|object| name(&object.location)).collect())
+        let sized = |object: ObjectMeta| Some((object.location.filename()?.to_owned(), object.size));
+        Ok(found.objects.into_iter().filter_map(sized).collect())
     }
 
     fn delete(&self, name: &str) -> io::Result<()> {

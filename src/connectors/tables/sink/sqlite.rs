@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
 use super::changes::TableChanges;
+use super::owned_database::OwnedDatabase;
 use super::sqlite_decisions;
 use super::sqlite_rows::{NOW, begin_deltas, put};
 use super::store::{
@@ -13,6 +14,7 @@ use super::store::{
     pair, side_row,
 };
 use crate::failpoint;
+use crate::owned::{OwnedFile, with_suffix};
 use crate::sinks::decisions::LastDecisions;
 use crate::sinks::side::SideRow;
 use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable, sqlite};
@@ -33,6 +35,8 @@ pub(super) struct SqliteStore {
     is_directed: bool,
     decisions: bool,
     connection: Option<Connection>,
+    /// The file that the connection has open, and the lock of the tables in it.
+    owned: Option<OwnedDatabase>,
 }
 
 impl SqliteStore {
@@ -49,6 +53,7 @@ impl SqliteStore {
             is_directed: shares,
             decisions,
             connection: None,
+            owned: None,
         }
     }
 
@@ -222,7 +227,12 @@ impl TableStore for SqliteStore {
     fn take_over(&mut self) -> Result<ProgressRow, DatabaseFailure> {
         let path = self.path.clone();
         let failed = |error: rusqlite::Error| sqlite::failure(&path, &error);
+        let lock = with_suffix(&path, &format!("-{}owner.lock", self.prefix));
+        let not_locked =
+            |error: std::io::Error| DatabaseFailure::Refused(format!("{}: {error}", lock.display()));
+        let lock = OwnedFile::open(&lock).map_err(not_locked)?;
         let mut connection = sqlite::writer(&path)?;
+        let owned = OwnedDatabase::new(&path, lock)?;
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let is_there = |name: &str| {
@@ -260,6 +270,7 @@ impl TableStore for SqliteStore {
         transaction.execute(&sql, [&self.run]).map_err(failed)?;
         transaction.commit().map_err(failed)?;
         self.connection = Some(connection);
+        self.owned = Some(owned);
         Ok(found)
     }
 
@@ -269,6 +280,7 @@ impl TableStore for SqliteStore {
         let prefix = self.prefix.clone();
         let decisions = self.table("decisions");
         let tables = ["pairs", "clusters", "documents", "deltas", "progress"].map(|name| self.table(name));
+        self.check()?;
         let open = self.connection()?;
         let write_once = |connection: &mut Connection| -> Result<(), DatabaseFailure> {
             let failed = |error: rusqlite::Error| sqlite::failure(&path, &error);
@@ -294,6 +306,10 @@ impl TableStore for SqliteStore {
         };
         // Wait while another process writes to the file.
         retry_until_reachable(&format!("output {}", path.display()), None, || write_once(open))
+    }
+
+    fn check(&mut self) -> Result<(), DatabaseFailure> {
+        self.owned.as_ref().map_or(Ok(()), |owned| owned.check(&self.path))
     }
 
     fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure> {

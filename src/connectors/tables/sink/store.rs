@@ -70,6 +70,11 @@ pub(super) trait TableStore: Send {
     /// Writes the changes and the mark, on commit number `commits`, in one transaction, exactly once.
     fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure>;
 
+    /// Checks that what a connection has open is still where readers look.
+    fn check(&mut self) -> Result<(), DatabaseFailure> {
+        Ok(())
+    }
+
     /// The rows of pairs.
     fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure>;
 
@@ -169,6 +174,11 @@ pub(super) struct ProgressRow {
 pub(super) fn must_write(found: &ProgressRow, own: &str, commits: i64) -> Result<bool, DatabaseFailure> {
     match found.commits - commits {
         more @ (0 | 1) if found.run == own => Ok(more == 0),
+        _ if found.run.is_empty() => Err(DatabaseFailure::Refused(
+            "the table of progress was emptied or made anew while this run wrote to it; put its tables back, \
+             or remove them all, and the next run writes its whole result anew"
+                .to_owned(),
+        )),
         _ => Err(DatabaseFailure::Refused(format!(
             "another run ({}) has taken the tables over: this one writes no more",
             found.run

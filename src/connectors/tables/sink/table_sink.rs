@@ -237,7 +237,7 @@ impl Sink for TableSink {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        Ok(())
+        self.store.check().map_err(io_error)
     }
 }
 

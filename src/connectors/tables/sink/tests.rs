@@ -234,7 +234,11 @@ fn output(address: Address, run: &str) -> TableSink {
     output_with(address, run, "near \"", false)
 }
 
+/// As on a file system without locks: the later run takes the tables over.
 fn output_with(address: Address, run: &str, prefix: &str, shares: bool) -> TableSink {
+    if let Address::Sqlite(path) = &address {
+        drop(std::fs::remove_file(format!("{}-{prefix}owner.lock", path.display())));
+    }
     let output = TableOutput {
         address,
         schema: "results of".to_owned(),
@@ -247,6 +251,32 @@ fn output_with(address: Address, run: &str, prefix: &str, shares: bool) -> Table
         run: run.to_owned(),
     };
     TableSink::new(&output, Some(Box::new(|_| 0.01)), ClusterKind::Components, Arc::new(Metrics::new(0)))
+}
+
+/// The tables of one prefix in a file have one run at a time, and its commits go to the file at the path.
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_file_has_one_run_for_each_prefix_and_is_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.db");
+    let open = |prefix| output_with(Address::Sqlite(path.clone()), "r", prefix, false);
+    let mut second = open("a_");
+    let mut first = open("a_");
+    first.take_over().unwrap();
+    let message = second.take_over().unwrap_err().to_string();
+    assert!(message.contains("another run writes to it") && message.contains("out.db-a_owner"), "{message}");
+    open("b_").take_over().unwrap();
+    step(&mut first, 1, &[], &mut []).unwrap();
+    let away = folder.path().join("away.db");
+    std::fs::rename(&path, &away).unwrap();
+    let message = step(&mut first, 2, &[], &mut []).unwrap_err().to_string();
+    assert!(message.contains("out.db was removed or renamed"), "{message}");
+    assert!(first.finish().is_err());
+    std::fs::write(&path, "").unwrap();
+    let message = step(&mut first, 2, &[], &mut []).unwrap_err().to_string();
+    assert!(message.contains("out.db was replaced by another file"), "{message}");
+    std::fs::rename(&away, &path).unwrap();
+    step(&mut first, 2, &[], &mut []).unwrap();
 }
 
 #[cfg(feature = "sqlite")]

@@ -10,7 +10,8 @@
 //! thread of the hook waits, no other thread does. The cursor is a file. It is stored after every
 //! `STORED_EVERY` deliveries, before each wait, and after each delivery once the run stops; a crash in
 //! between sends those again. So each notice is delivered at least once, in order, and one that is sent again
-//! has the same key.
+//! has the same key. Where the cursor or a dead letter cannot be stored, as on a full disk, that is tried
+//! again, and nothing is sent meanwhile.
 //!
 //! References: `Idempotency-Key` as in the draft of the IETF httpapi group; RFC 9110, section 10.2.3
 //! (`Retry-After`); RFC 2104 (HMAC).
@@ -19,8 +20,8 @@ mod cursor;
 mod receiver;
 mod settings;
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
@@ -29,13 +30,13 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use serde::Serialize;
 
-use self::cursor::Cursor;
+use self::cursor::{Cursor, CursorFile};
 use self::receiver::{Answered, Receiver};
 pub use self::settings::HookSettings;
 use super::notice_board::{MoreNotices, NoticeBoard};
 use super::notice_file::{NoticeLine, parse};
 use crate::failpoint;
-use crate::sinks::sync_folder_of;
+use crate::owned::OwnedFile;
 use dupflow_core::run::watch::HookState;
 use dupflow_core::time::Clock;
 
@@ -48,16 +49,19 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause before another attempt, unless the receiver asks for a longer one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
+/// Longest pause before the cursor or a dead letter is stored again.
+const LONGEST_STORE_PAUSE: Duration = Duration::from_secs(8);
+
 /// Longest pause that a receiver may ask for.
 const LONGEST_ASKED: Duration = Duration::from_secs(3600);
 
 /// What the thread works with.
 struct Deliveries {
-    settings: HookSettings,
     receiver: Receiver,
     notices: BufReader<File>,
-    dead_letters: File,
+    dead_letters: OwnedFile,
     cursor: Cursor,
+    stored: CursorFile,
     board: Arc<NoticeBoard>,
     clock: Arc<dyn Clock>,
 }
@@ -78,19 +82,25 @@ struct RefusedNotice<'a> {
 /// started.
 pub fn start(settings: HookSettings, board: Arc<NoticeBoard>, clock: Arc<dyn Clock>) -> io::Result<()> {
     let mut notices = File::open(&settings.notices)?;
-    let cursor = Cursor::read(&settings.cursor, &mut notices)?;
+    let stored = CursorFile::open(&settings.cursor, &settings.notices)?;
+    let cursor = stored.read()?;
     notices.seek(SeekFrom::Start(cursor.offset))?;
-    let dead_letters = OpenOptions::new().create(true).append(true).open(&settings.dead_letter)?;
-    sync_folder_of(&settings.dead_letter)?;
+    let mut dead_letters = OwnedFile::open(&settings.dead_letter).map_err(|error| {
+        io::Error::new(error.kind(), format!("{}: {error}", settings.dead_letter.display()))
+    })?;
+    dead_letters.take(dead_letters.size()?)?;
     let receiver = Receiver::new(&settings)?;
     board.begin_hook(cursor.number, settings.shutdown);
     let notices = BufReader::new(notices);
-    let mut deliveries = Deliveries { settings, receiver, notices, dead_letters, cursor, board, clock };
+    let mut deliveries = Deliveries { receiver, notices, dead_letters, cursor, stored, board, clock };
     let work = move || {
         let ran = catch_unwind(AssertUnwindSafe(|| deliveries.run()));
         if let Err(error) = ran.unwrap_or_else(|_| Err(io::Error::other("it panicked"))) {
             tracing::error!(%error, "the web hook has ended, and a restart delivers the rest");
             deliveries.update(|hook| hook.failure = Some(error.to_string()));
+            if !deliveries.board.is_stopping() {
+                deliveries.board.hook_has_failed(error.to_string());
+            }
         }
         deliveries.board.hook_has_ended();
     };
@@ -104,14 +114,14 @@ impl Deliveries {
         let mut unstored = 0;
         loop {
             if self.board.wait_beyond(self.cursor.offset) == MoreNotices::Ended {
-                return self.cursor.store(&self.settings.cursor);
+                return self.store();
             }
             let mut line = Vec::new();
             self.notices.read_until(b'\n', &mut line)?;
             let notice = parse(&line, self.cursor.number + 1)?;
             if !self.deliver(&notice)? {
                 // The next run goes on here.
-                return self.cursor.store(&self.settings.cursor);
+                return self.store();
             }
             failpoint::reach("delivered");
             self.cursor.number += 1;
@@ -120,9 +130,43 @@ impl Deliveries {
             let is_last = self.notices.buffer().is_empty();
             // At the end the process may not wait for the next attempt.
             if unstored >= STORED_EVERY || is_last || self.board.is_stopping() {
-                self.cursor.store(&self.settings.cursor)?;
+                self.store()?;
                 unstored = 0;
             }
+        }
+    }
+
+    /// Stores the cursor.
+    fn store(&mut self) -> io::Result<()> {
+        self.until_stored("cursor", |own| own.stored.store(own.cursor))
+    }
+
+    /// Repeats a step that stores something, until it succeeds.
+    ///
+    /// # Errors
+    /// Its error, once the run stops; at once if a file is not this run's any more.
+    fn until_stored(
+        &mut self,
+        what: &'static str,
+        mut step: impl FnMut(&mut Self) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let Err(error) = step(self) else {
+                if pause > FIRST_PAUSE {
+                    self.update(|hook| hook.unstored = None);
+                }
+                return Ok(());
+            };
+            if error.kind() == io::ErrorKind::InvalidData || self.board.is_stopping() {
+                return Err(error);
+            }
+            let pause_ms = pause.as_millis();
+            let again = "a file of the web hook cannot be stored; it is tried again";
+            tracing::error!(%error, file = what, pause_ms, "{again}");
+            self.update(|hook| hook.unstored = Some(format!("its {what} cannot be stored: {error}")));
+            self.board.wait_for_stop(pause);
+            pause = (2 * pause).min(LONGEST_STORE_PAUSE);
         }
     }
 
@@ -147,8 +191,7 @@ impl Deliveries {
                     let letter = RefusedNotice { number, key: &key, reason: &reason, notice };
                     let mut letter = serde_json::to_vec(&letter)?;
                     letter.push(b'\n');
-                    self.dead_letters.write_all(&letter)?;
-                    self.dead_letters.sync_data()?;
+                    self.until_stored("dead letter", |own| own.dead_letters.append_durably(&letter))?;
                     self.done(|hook| hook.refused += 1);
                     return Ok(true);
                 }
@@ -158,7 +201,7 @@ impl Deliveries {
                         hook.retries += 1;
                         hook.failure = Some(reason);
                     });
-                    self.cursor.store(&self.settings.cursor)?;
+                    self.store()?;
                     let pause = pauses.next().unwrap_or(LONGEST_PAUSE);
                     let pause = pause.max(asked.unwrap_or_default().min(LONGEST_ASKED));
                     if self.board.wait_for_stop(pause) {

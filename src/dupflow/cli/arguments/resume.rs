@@ -22,8 +22,8 @@ use crate::pipeline::Provenance;
 use dupflow_connectors::failpoint;
 use dupflow_connectors::inputs::{Input, files_of, stamp};
 use dupflow_connectors::intake::{EpochRule, interval};
+use dupflow_connectors::owned::replace;
 use dupflow_connectors::rewrite::{CopyResume, CopySettings, CopyTarget, DocumentsCopy};
-use dupflow_connectors::sinks::replace;
 
 /// Whether and where the replay notes how far it is.
 #[derive(Clone, Debug, clap::Args)]

@@ -35,6 +35,7 @@ use super::arguments::written::{self, ReadFile};
 use crate::config::{Deployment, EmitKind, Plan, SinkConfig, WatchConfig};
 use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary, missing_fields};
 use dupflow_connectors::inputs::Input;
+use dupflow_connectors::sinks::LetterFile;
 use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::time::SystemClock;
 use dupflow_engine::processes::ConnectSettings;
@@ -276,7 +277,7 @@ pub(super) fn note_conflicts(
     read.extend(watches.map(|path| ("the watch list watch.inputs", path.clone())));
     let written = [
         output.or(redirected.map(|path| ("standard output", path, &[][..]))),
-        deployment.letter_file().map(|path| ("dead_letter.path", path, &[][..])),
+        deployment.letter_file().map(|path| ("dead_letter.path", path, &LetterFile::COMPANION_SUFFIXES[..])),
     ];
     let of_views = of_views.iter().map(|(key, path, beside)| (&**key, *path, *beside));
     let of_watches =

@@ -31,7 +31,8 @@ use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source};
-use dupflow_connectors::sinks::{ItemCountsSlot, LetterFile, ListCountsSlot, MarkedFile, Sink};
+use dupflow_connectors::owned::OwnedFile;
+use dupflow_connectors::sinks::{ItemCountsSlot, LetterFile, ListCountsSlot, Sink};
 use dupflow_connectors::state::{self, SharedState, StoredState};
 use dupflow_connectors::tables::TableOutput;
 use dupflow_core::description::Description;
@@ -86,7 +87,7 @@ impl RunJob {
         if let (true, SinkConfig::Lines { path: Some(path), .. }) = (writes, &deployment.sink) {
             // Before the state is taken from the run that writes there.
             let taken = |source| AssembleError::Output { path: path.clone(), source };
-            MarkedFile::check_free(path).map_err(taken)?;
+            OwnedFile::check_free(path).map_err(taken)?;
         }
         let (mut continuity, held) =
             continuity(plan, deployment, mode, bad.with_letters(), (writes, count > 1))?;

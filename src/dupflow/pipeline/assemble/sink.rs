@@ -1,6 +1,5 @@
 //! The sink of a deployment, and the step that publishes its output.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -18,6 +17,7 @@ use crate::pipeline::outcome::{EndOutput, RejectedOutput};
 use crate::pipeline::provenance::ProvenanceRecorder;
 use crate::pipeline::run::nowhere;
 use dupflow_connectors::inputs::{Input, RecordIndex};
+use dupflow_connectors::owned::OwnedFile;
 use dupflow_connectors::rewrite::{
     CopySettings, CopyTarget, DocumentsCopy, SelectionSink, SelectionSlot, UnitCutSink,
 };
@@ -205,8 +205,8 @@ impl SinkParts<'_> {
             match path.filter(|path| emit.is_of_changes() && is_file(path)) {
                 Some(path) if self.mode.continues(self.deployment) => {
                     let file = match mark {
-                        Some(mark) => MarkedFile::open_with(path.to_owned(), mark.to_owned()),
-                        None => MarkedFile::open(path.to_owned()),
+                        Some(mark) => MarkedFile::open_with(path, mark),
+                        None => MarkedFile::open(path),
                     };
                     Ok(Box::new(file.map_err(|source| output(path, source))?))
                 }
@@ -298,7 +298,7 @@ impl SinkParts<'_> {
         }
         let out: Box<dyn Write + Send> = match path {
             None => Box::new(io::stdout()),
-            Some(path) => Box::new(File::create(path).map_err(|source| output(path, source))?),
+            Some(path) => Box::new(OwnedFile::create(path).map_err(|source| output(path, source))?),
         };
         if !emit.is_list() && !matches!(emit, EmitKind::Rejected(_) | EmitKind::Items) {
             return Ok((out, None));

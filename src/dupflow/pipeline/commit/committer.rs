@@ -33,7 +33,7 @@ use dupflow_connectors::failpoint;
 use dupflow_connectors::intake::{Announce, AsOf, BadRecords};
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::sinks::{LetterFile, Sink};
-use dupflow_connectors::watch::NoticeFile;
+use dupflow_connectors::watch::{NoticeFile, WatchList};
 use dupflow_core::doc::DocChange;
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::run::metrics::{Counter, Metrics};
@@ -51,6 +51,8 @@ pub(in crate::pipeline) struct Committer {
     /// The file of notices, if there is a watch list. Written after the sink; a topic or a table of notices
     /// is one of `sides`.
     pub(in crate::pipeline) notices: Option<NoticeFile>,
+    /// The watch list, whose posted watches are in a file.
+    pub(in crate::pipeline) watches: Option<Arc<WatchList>>,
     pub(in crate::pipeline) bad: Arc<BadRecords>,
     pub(in crate::pipeline) metrics: Arc<Metrics>,
     pub(in crate::pipeline) live: Arc<LiveFrom>,
@@ -93,6 +95,7 @@ impl Committer {
             letters,
             keeper,
             notices: None,
+            watches: None,
             bad,
             metrics,
             live: Arc::clone(&past.live),
@@ -144,12 +147,29 @@ impl Committer {
                         // The last epoch before the run is live may have had no records.
                         self.live()?;
                     }
+                    self.check()?;
                     self.sink.finish().map_err(RunError::Sink)?;
                     self.sides.finish().map_err(RunError::Sink)?;
                     self.keeper.into_iter().for_each(Keeper::finish);
                     return Ok(());
                 }
             }
+        }
+    }
+
+    /// Checks that the files beside the main output are still this run's. The sink checks its own before each
+    /// commit, and when it is finished.
+    fn check(&mut self) -> Result<(), RunError> {
+        self.sides.check().map_err(RunError::Sink)?;
+        if let Some(file) = &self.letters {
+            file.check().map_err(RunError::Letters)?;
+        }
+        if let Some(file) = &self.notices {
+            file.check().map_err(RunError::Notices)?;
+        }
+        match &self.watches {
+            Some(list) => list.check().map_err(RunError::Watches),
+            None => Ok(()),
         }
     }
 
@@ -164,6 +184,7 @@ impl Committer {
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
         let (through, elsewhere) = (last.epoch, of_live.iter().map(|epoch| epoch.kept_by_others).sum());
         self.live()?;
+        self.check()?;
         let last = if self.mark.tally.is_some() { self.number(&mut of_live) } else { last };
         for epoch in &of_live {
             let ClosedEpoch { progress, deltas, documents, upserts, letters, newest, .. } = epoch;
@@ -227,7 +248,9 @@ impl Committer {
     /// One commit of the sink, up to `progress`.
     fn write(&mut self, progress: Progress) -> Result<(), RunError> {
         if let Some(file) = &mut self.letters {
-            self.mark.letters = Some(file.sync().map_err(RunError::Letters)?);
+            file.sync().map_err(RunError::Letters)?;
+            self.mark.letters = Some(file.length());
+            self.mark.letters_digest = Some(file.digest());
             failpoint::reach("letters");
         }
         if let Some((keeper, table)) = self.keeper.as_ref().zip(progress.table)
@@ -245,6 +268,9 @@ impl Committer {
         self.mark.progress = progress;
         self.sink.commit(&self.mark).map_err(RunError::Sink)?;
         failpoint::reach("commit");
+        if let Some(file) = &mut self.letters {
+            file.committed().map_err(RunError::Letters)?;
+        }
         if let Some(announce) = &mut self.announce {
             announce(&self.mark.progress.next);
         }

@@ -64,9 +64,16 @@ impl Running {
         let result = self.finish();
         // Last of all: the other processes and the output do not wait for the receiver.
         if let Some(board) = deliveries {
-            let HookState { delivered, refused, undelivered, .. } = board.end_deliveries();
-            if refused + undelivered > 0 {
-                tracing::warn!(delivered, refused, undelivered, "the web hook has not delivered all notices");
+            let HookState { delivered, refused, undelivered, failure, .. } = board.end_deliveries();
+            if refused + undelivered > 0 || failure.is_some() {
+                let why = failure.unwrap_or_default();
+                tracing::warn!(
+                    delivered,
+                    refused,
+                    undelivered,
+                    why,
+                    "the web hook has not delivered all notices; the next run goes on there"
+                );
             } else {
                 tracing::info!(delivered, "the web hook has delivered all notices");
             }

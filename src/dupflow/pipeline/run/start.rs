@@ -27,7 +27,7 @@ use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::state::Snapshot;
 #[cfg(feature = "webhook")]
 use dupflow_connectors::watch::hook;
-use dupflow_connectors::watch::{NoticeBoard, NoticeFile, WatchedRun};
+use dupflow_connectors::watch::{NoticeBoard, NoticeFile, WatchList, WatchedRun};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::run::metrics::Counter;
@@ -189,6 +189,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     let list = watches.as_ref().map(|watches| Arc::clone(&watches.list));
     let output = CommitterParts {
         notices,
+        watches: list.clone(),
         sink,
         continuity,
         announce,
@@ -289,6 +290,7 @@ fn begin_watches(
 /// What process 0 writes to.
 struct CommitterParts {
     notices: Option<NoticeFile>,
+    watches: Option<Arc<WatchList>>,
     sink: Box<dyn Sink + Send>,
     continuity: Continuity,
     announce: Option<Announce>,
@@ -304,7 +306,7 @@ fn start_committer(
     peers: Option<Arc<PeerProcesses>>,
     shared: &Arc<RunShared>,
 ) -> Result<Option<JoinHandle<Latencies>>, RunError> {
-    let CommitterParts { notices, sink, continuity, announce, has_ended } = output;
+    let CommitterParts { notices, watches, sink, continuity, announce, has_ended } = output;
     let keeper = continuity.state.map(|(mut state, every)| {
         if let Some(peers) = &peers {
             state.share_with(Arc::clone(&peers.writers) as _);
@@ -326,6 +328,7 @@ fn start_committer(
     committer.announce = announce;
     committer.sides = continuity.sides;
     committer.notices = notices;
+    committer.watches = watches;
     let metrics = Arc::clone(&stages.observers.metrics);
     let growth = GrowthWarning::new(stages.planned);
     let work = move |run: &RunShared| commit(committer, &metrics, growth, peers.as_deref(), run);

@@ -148,7 +148,7 @@ struct HookShown {
     undelivered: u64,
     /// Age of the oldest undelivered notice, since this run has known of it; 0 if there is none.
     oldest_seconds: f64,
-    /// Why the last attempt failed; null after a success.
+    /// Why the last attempt failed, or why nothing is sent now; null after a success.
     failure: Option<String>,
 }
 
@@ -307,7 +307,7 @@ pub(super) async fn notices(
         retries: hook.retries,
         undelivered: hook.undelivered,
         oldest_seconds: hook.oldest_seconds,
-        failure: hook.failure,
+        failure: hook.unstored.or(hook.failure),
     });
     Ok(Json(NoticesPage { count: known.notices, notices: shown.collect(), next, hook }))
 }

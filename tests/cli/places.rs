@@ -1,0 +1,626 @@
+//! What a run owns, and what happens to it beside the run: thing × change × moment, a cell a row.
+//!
+//! Each cell runs a deployment with every thing that a run writes, changes one of them while the run lives or
+//! between two runs, and does what the message says. Afterwards everything accumulates to the result of the
+//! documents, exactly.
+//!
+//! Bug classes: deltas, letters, rows or notices written into a file that no reader sees, with exit code 0; a
+//! file with a hole that is continued; a file of others that is cut; two runs that write to one file.
+
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test panics where it fails, and says why")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::dupflow::{Place, command};
+
+/// Documents of a batch: copies of one text, so that each has a pair with every other, and a notice.
+const DOCUMENTS: usize = 6;
+
+/// Bad records of a batch.
+const BAD: usize = 2;
+
+/// The longest wait, which only a defect reaches.
+const BOUND: Duration = Duration::from_secs(90);
+
+/// What happens to a thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Removed,
+    /// Renamed, and an empty one takes its place.
+    Replaced,
+    /// Cut to nothing, at its place.
+    Truncated,
+    /// An older copy is put back.
+    Restored,
+    /// A second deployment names it.
+    SecondOwner,
+    /// Its disk is full for a while.
+    Full,
+    /// Its disk cannot be written for a while.
+    ReadOnly,
+}
+use What::{Full, ReadOnly, Removed, Replaced, Restored, SecondOwner, Truncated};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Live,
+    Between,
+}
+use When::{Between, Live};
+
+/// What the run does, and what its operator does then.
+#[derive(Clone, Copy, Debug)]
+enum Then {
+    /// It goes on, and nothing is lost.
+    GoesOn,
+    /// It ends, or does not start, with exit code 1, and says this; then the remedy.
+    Says(&'static str, Remedy),
+}
+use Then::{GoesOn, Says};
+
+/// What the message, or the runbook, says to do before the next start.
+#[derive(Clone, Copy, Debug)]
+enum Remedy {
+    Start,
+    /// The file that was taken away is put back.
+    PutBack,
+    /// It is moved away, with the file of this suffix beside it.
+    MoveAway(&'static str),
+    /// These files are removed.
+    Remove([&'static str; 2]),
+    /// The folder of the state is moved away.
+    MoveState,
+    Reconcile,
+}
+use Remedy::{MoveAway, MoveState, PutBack, Reconcile, Remove, Start};
+
+/// The cells of the table: a name of a file, what happens to it, when, and the outcome.
+const CELLS: &[(&str, What, When, Then)] = &[
+    ("out.jsonl", Removed, Live, Says("was removed or renamed", MoveAway(".mark"))),
+    ("out.jsonl", Replaced, Live, Says("was replaced by another file", PutBack)),
+    ("out.jsonl", Truncated, Live, Says("it was cut while", MoveAway(".mark"))),
+    ("out.jsonl", SecondOwner, Live, Says("another run writes to it", Start)),
+    ("out.jsonl", Full, Live, Says("out.jsonl", Start)),
+    ("out.jsonl", ReadOnly, Live, Says("out.jsonl", Start)),
+    ("out.jsonl", Removed, Between, Says("it has been cut; put back", MoveAway(".mark"))),
+    ("out.jsonl", Replaced, Between, Says("it has been cut; put back", PutBack)),
+    ("out.jsonl", Truncated, Between, Says("it has been cut; put back", MoveAway(".mark"))),
+    ("out.jsonl", Restored, Between, Says("start with --reconcile", Reconcile)),
+    ("out.jsonl", SecondOwner, Between, Says("the output was written by another pipeline", Start)),
+    ("out.jsonl.mark", Removed, Live, GoesOn),
+    ("out.jsonl.mark", Replaced, Live, Says("was replaced while this run had it", PutBack)),
+    ("out.jsonl.mark", Removed, Between, Says("no mark beside it says of what: move it away", MoveAway(""))),
+    ("out.jsonl.mark", Truncated, Between, Says("is damaged", PutBack)),
+    ("dead.jsonl", Removed, Live, Says("was removed or renamed", Start)),
+    ("dead.jsonl", Replaced, Live, Says("was replaced by another file", Start)),
+    ("dead.jsonl", Truncated, Live, Says("it was cut while", Start)),
+    ("dead.jsonl", SecondOwner, Live, Says("another run writes to it", Start)),
+    ("dead.jsonl", Full, Live, Says("dead.jsonl", Start)),
+    ("dead.jsonl", Removed, Between, GoesOn),
+    ("dead.jsonl", Truncated, Between, GoesOn),
+    ("dead.jsonl", SecondOwner, Between, Says("that this run has not written; move it away", Start)),
+    ("v.jsonl", Removed, Live, Says("was removed or renamed", MoveAway(".mark"))),
+    ("v.jsonl", Replaced, Live, Says("was replaced by another file", PutBack)),
+    ("v.jsonl", Truncated, Live, Says("it was cut while", MoveAway(".mark"))),
+    ("v.jsonl", SecondOwner, Live, Says("another run writes to it", Start)),
+    ("v.jsonl", Full, Live, Says("v.jsonl", Start)),
+    ("v.jsonl", Removed, Between, Says("it has been cut; put back", MoveAway(".mark"))),
+    ("v.jsonl", Restored, Between, GoesOn),
+    ("notices.jsonl", Removed, Live, Says("was removed or renamed", Start)),
+    ("notices.jsonl", Replaced, Live, Says("was replaced by another file", Start)),
+    ("notices.jsonl", Truncated, Live, Says("it was cut while", Start)),
+    ("notices.jsonl", SecondOwner, Live, Says("another run writes to it", Start)),
+    ("notices.jsonl", Full, Live, Says("notices.jsonl", Start)),
+    ("notices.jsonl", Removed, Between, GoesOn),
+    ("notices.jsonl", Truncated, Between, GoesOn),
+    ("notices.jsonl", Restored, Between, GoesOn),
+    ("posted", Removed, Live, Says("put it back", PutBack)),
+    ("posted", Replaced, Live, Says("put it back", PutBack)),
+    ("posted", Truncated, Live, Says("put it back", PutBack)),
+    ("posted", SecondOwner, Live, Says("another run writes to it", Start)),
+    ("state", Removed, Live, Says("was removed while this run had the state", Start)),
+    ("state", Replaced, Live, Says("was removed while this run had the state", MoveState)),
+    ("state", SecondOwner, Live, Says("another run has taken over the state", Reconcile)),
+    ("state", Full, Live, GoesOn),
+    ("state", ReadOnly, Live, GoesOn),
+    ("state", Removed, Between, GoesOn),
+    ("state", Restored, Between, GoesOn),
+];
+
+/// The same of tables in a file of SQLite.
+#[cfg(feature = "sqlite")]
+const TABLES: &[(&str, What, When, Then)] = &[
+    ("dup.db", Removed, Live, Says("was removed or renamed", Remove(["dup.db-wal", "dup.db-shm"]))),
+    ("dup.db", Replaced, Live, Says("was replaced by another file", PutBack)),
+    ("dup.db", SecondOwner, Live, Says("another run writes to it", Start)),
+    ("dup.db", Full, Live, Says("dup.db", Start)),
+    ("dup.db", Removed, Between, GoesOn),
+    ("dup.db", Restored, Between, Says("start with --reconcile", Reconcile)),
+];
+
+fn id(n: usize) -> String {
+    // Long, so that a batch does not fit into the rest of a block of the disk.
+    format!("d{n:03}-{}", "x".repeat(800))
+}
+
+fn batch(number: usize) -> String {
+    let mut feed = String::new();
+    for n in 0..DOCUMENTS {
+        let of = number * DOCUMENTS + n;
+        let line = json!({ "id": id(of), "s": format!("s{of}-{}", "y".repeat(200)), "text": "the old bridge \
+            over the river will be closed in May for repairs of its three arches" });
+        writeln!(feed, "{line}").unwrap();
+    }
+    for n in 0..BAD {
+        writeln!(
+            feed,
+            "{}",
+            json!({ "id": format!("bad-{number}-{n}"), "text": 7, "pad": "z".repeat(3000) })
+        )
+        .unwrap();
+    }
+    feed
+}
+
+/// A deployment in its place; the thing under test is in the folder `own`.
+struct Deployment {
+    place: Place,
+    thing: String,
+    sink: &'static str,
+    batches: usize,
+}
+
+impl Deployment {
+    fn new(thing: &str, sink: &'static str) -> Self {
+        let place = Place::new();
+        fs::create_dir(place.path("own")).unwrap();
+        let new = Self { place, thing: thing.to_owned(), sink, batches: 0 };
+        new.configure("run.toml", "own/");
+        let watch = json!({ "id": "w", "text": "the old bridge over the river will be closed in May for \
+            repairs of its three arches" });
+        new.place.file(new.path_of("posted"), format!("{watch}\n"));
+        new
+    }
+
+    /// The path of a file from the place. What is beside the thing lies with it.
+    fn path_of(&self, name: &str) -> String {
+        let (own, other) = (self.thing.split('.').next(), name.split('.').next());
+        if own == other { format!("own/{name}") } else { name.to_owned() }
+    }
+
+    /// Writes a deployment file. All but the thing itself have other names if `thing` is not `own/`.
+    fn configure(&self, file: &str, prefix: &str) {
+        let is_own = prefix == "own/";
+        let path = |name: &str| match self.path_of(name) {
+            own if own.starts_with("own/") => own,
+            other if is_own => other,
+            other => format!("{prefix}{other}"),
+        };
+        let (feed, out, dead, view) =
+            (path("feed.jsonl"), path(self.sink), path("dead.jsonl"), path("v.jsonl"));
+        let (notices, posted, state) = (path("notices.jsonl"), path("posted"), path("state"));
+        let kind = if self.sink.ends_with(".db") { "sqlite" } else { "lines" };
+        self.place.file(file, format!(
+            "workers = 1\n[source]\ninputs = [\"{feed}\"]\nfollow = true\nepoch = \"every:20ms\"\nfields = \
+            [\"s\"]\n[dead_letter]\npath = \"{dead}\"\n[sink]\nkind = \"{kind}\"\npath = \"{out}\"\n[state]\n\
+            path = \"{state}\"\ncommit_every = \"50ms\"\n[[view]]\nname = \"v\"\nof = \"documents\"\ngroup = \
+            [\"s\"]\noutput = \"{view}\"\n[watch]\npath = \"{posted}\"\n[notices]\npath = \"{notices}\"\n\
+            [monitor]\nlisten = \"127.0.0.1:0\"\n"
+        ));
+    }
+
+    fn append(&mut self) {
+        let mut feed =
+            OpenOptions::new().create(true).append(true).open(self.place.path("feed.jsonl")).unwrap();
+        feed.write_all(batch(self.batches).as_bytes()).unwrap();
+        self.batches += 1;
+    }
+
+    fn start(&self, file: &str, more: &[&str]) -> Running {
+        let log = fs::File::create(self.place.path(format!("{file}.log"))).unwrap();
+        let child = command(["run", "-c", file].iter().chain(more))
+            .current_dir(self.place.path(""))
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        Running { child, log: self.place.path(format!("{file}.log")) }
+    }
+
+    fn own(&self) -> std::path::PathBuf {
+        self.place.path("own").join(&self.thing)
+    }
+
+    /// Lines of a file whose ends are there.
+    fn lines(&self, name: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.place.path(self.path_of(name))).unwrap_or_default();
+        text.split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'))
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+
+    /// What the changes of a file add up to, by these keys.
+    fn sums(&self, name: &str, keys: &[&str]) -> BTreeMap<String, i64> {
+        let mut sums = BTreeMap::new();
+        for line in self.lines(name) {
+            let key = keys.iter().map(|key| line[*key].to_string()).collect::<Vec<_>>().join(" ");
+            *sums.entry(key).or_default() += line["diff"].as_i64().unwrap_or(1);
+        }
+        sums.retain(|_, n| *n != 0);
+        sums
+    }
+
+    fn pairs(&self) -> BTreeMap<String, i64> {
+        if self.sink.ends_with(".jsonl") {
+            return self.sums(self.sink, &["a", "b"]);
+        }
+        #[cfg(feature = "sqlite")]
+        if let Ok(database) = rusqlite::Connection::open(self.place.path(self.path_of(self.sink))) {
+            let read = |row: &rusqlite::Row<'_>| {
+                Ok((format!("{} {}", json!(row.get::<_, String>(0)?), json!(row.get::<_, String>(1)?)), 1))
+            };
+            let rows = database.prepare("SELECT a, b FROM pairs");
+            return rows.and_then(|mut rows| rows.query_map([], read)?.collect()).unwrap_or_default();
+        }
+        BTreeMap::new()
+    }
+
+    /// The letters, those that were taken away too, by their offsets; each is there once.
+    fn letters(&self) -> BTreeSet<u64> {
+        let mut all = BTreeSet::new();
+        for name in ["dead.jsonl", "dead.jsonl.taken"] {
+            for line in self.lines(name) {
+                assert!(all.insert(line["offset"].as_u64().unwrap()), "a letter is there twice: {line}");
+            }
+        }
+        all
+    }
+
+    /// Whether everything accumulates to the result of the documents.
+    fn is_exact(&self) -> bool {
+        let documents = self.batches * DOCUMENTS;
+        let once =
+            |sums: &BTreeMap<String, i64>, count| sums.len() == count && sums.values().all(|n| *n == 1);
+        once(&self.pairs(), documents * (documents - 1) / 2)
+            && once(&self.sums("notices.jsonl", &["watch", "id"]), documents)
+            && once(&self.sums("v.jsonl", &["group", "value"]), documents)
+            && self.letters().len() == self.batches * BAD
+    }
+
+    /// Whether the newest manifest of the state stands for all that was read.
+    fn is_stored(&self) -> bool {
+        let records = self.batches * (DOCUMENTS + BAD);
+        let folder = self.place.path(self.path_of("state"));
+        let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let newest = names.filter(|path| path.to_string_lossy().contains("manifest-")).max();
+        let bytes = newest.and_then(|path| fs::read(path).ok()).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).contains(&format!("\"next\":{{\"0\":{records}}}"))
+    }
+
+    fn wait(&self, cell: &str, running: &mut Running) {
+        until(|| {
+            let ended = running.child.try_wait().unwrap();
+            assert!(ended.is_none(), "{cell}: {ended:?}: {}", running.said());
+            self.is_exact() && self.is_stored()
+        })
+        .unwrap_or_else(|()| {
+            panic!(
+                "{cell}: pairs {}, letters {:?}, {}, stored {}: {}",
+                self.pairs().len(),
+                self.letters(),
+                self.is_exact(),
+                self.is_stored(),
+                running.said()
+            )
+        });
+    }
+}
+
+/// A process that is ended when a test fails.
+struct Running {
+    child: Child,
+    log: std::path::PathBuf,
+}
+
+impl Running {
+    fn said(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    fn signal(&self) {
+        let sent = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// The exit code and the log.
+    fn end(mut self) -> (Option<i32>, String) {
+        let ended = until(|| self.child.try_wait().unwrap().is_some());
+        assert!(ended.is_ok(), "it does not end: {}", self.said());
+        (self.child.wait().unwrap().code(), self.said())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Polls until the condition holds; an error after the bound, which only a defect reaches.
+#[expect(clippy::disallowed_methods, reason = "the bound of a wait, which no time is compared with")]
+fn until(mut is_so: impl FnMut() -> bool) -> Result<(), ()> {
+    let begun = Instant::now();
+    while !is_so() {
+        if begun.elapsed() > BOUND {
+            return Err(());
+        }
+        std::thread::park_timeout(Duration::from_millis(40));
+    }
+    Ok(())
+}
+
+/// A small disk at a folder, unmounted at the end.
+struct Disk(std::path::PathBuf);
+
+impl Disk {
+    /// `None` where a test may not mount.
+    fn mount(at: &Path) -> Option<Self> {
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(at).output();
+        mounted.is_ok_and(|mounted| mounted.status.success()).then(|| Self(at.to_owned()))
+    }
+
+    /// Makes the disk read-only for all that opens files from now on.
+    fn lock(&self) {
+        for how in [&["--bind"][..], &["-o", "remount,bind,ro"]] {
+            let source = (how.len() == 1).then_some(&self.0);
+            assert!(Command::new("mount").args(how).args(source).arg(&self.0).status().unwrap().success());
+        }
+    }
+
+    fn unlock(&self) {
+        assert!(Command::new("umount").arg(&self.0).status().unwrap().success());
+    }
+
+    /// Takes all room, to the last byte.
+    fn fill(&self) {
+        let mut file = fs::File::create(self.0.join("filling")).unwrap();
+        for bytes in [&[0; 4096][..], &[0]] {
+            while file.write_all(bytes).is_ok() {}
+        }
+    }
+
+    fn empty(&self) {
+        fs::remove_file(self.0.join("filling")).unwrap();
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg("-l").arg(&self.0).status());
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("-r").arg(from).arg(to).status().unwrap().success());
+}
+
+fn remove(path: &Path) {
+    drop(fs::remove_dir_all(path));
+    drop(fs::remove_file(path));
+}
+
+/// The path with a suffix at its name.
+fn beside(path: &Path, suffix: &str) -> std::path::PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// What is taken away is at `.taken`; of what is cut, a copy, as logrotate makes one.
+fn change(own: &Path, what: What) {
+    let taken = beside(own, ".taken");
+    match what {
+        Removed => fs::rename(own, &taken).unwrap(),
+        Replaced if own.is_dir() => {
+            fs::rename(own, &taken).unwrap();
+            fs::create_dir(own).unwrap();
+        }
+        Replaced => {
+            fs::rename(own, &taken).unwrap();
+            fs::write(own, "").unwrap();
+        }
+        Truncated => {
+            copy(own, &taken);
+            OpenOptions::new().write(true).open(own).unwrap().set_len(0).unwrap();
+        }
+        Restored => {
+            for suffix in ["", ".mark"] {
+                let (old, now) = (beside(own, &format!(".old{suffix}")), beside(own, suffix));
+                if old.exists() {
+                    remove(&now);
+                    copy(&old, &now);
+                }
+            }
+        }
+        SecondOwner | Full | ReadOnly => {}
+    }
+}
+
+fn remedied(deployment: &Deployment, remedy: Remedy) -> &'static [&'static str] {
+    let own = deployment.own();
+    let taken = beside(&own, ".taken");
+    match remedy {
+        Start => {}
+        PutBack => {
+            remove(&own);
+            fs::rename(&taken, &own).unwrap();
+        }
+        MoveAway("") => remove(&deployment.place.path("own/out.jsonl")),
+        MoveAway(suffix) => {
+            remove(&own);
+            remove(&beside(&own, suffix));
+        }
+        Remove(names) => names.iter().for_each(|name| remove(&deployment.place.path("own").join(name))),
+        MoveState => remove(&deployment.place.path(deployment.path_of("state"))),
+        Reconcile => return &["--reconcile"],
+    }
+    &[]
+}
+
+fn cell(thing: &str, what: What, when: When, then: Then, sink: &'static str) {
+    let named = format!("{thing}, {what:?}, {when:?}");
+    let mut deployment = Deployment::new(thing, sink);
+    let disk = matches!(what, Full | ReadOnly).then(|| Disk::mount(&deployment.place.path("own")));
+    if matches!(disk, Some(None)) {
+        eprintln!("NOT TRIED, since nothing may be mounted here: {named}");
+        return;
+    }
+    let disk = disk.flatten();
+    deployment.append();
+    let mut run = deployment.start("run.toml", &[]);
+    deployment.wait(&named, &mut run);
+    if what == Restored {
+        run.signal();
+        assert_eq!(run.end().0, Some(0), "{named}");
+        for suffix in ["", ".mark"] {
+            let now = beside(&deployment.own(), suffix);
+            if now.exists() {
+                copy(&now, &beside(&deployment.own(), &format!(".old{suffix}")));
+            }
+        }
+        run = deployment.start("run.toml", &[]);
+        // More than one publish, so that no older state is left.
+        for _ in 0..2 {
+            deployment.append();
+            deployment.wait(&named, &mut run);
+        }
+    }
+    if when == Between {
+        run.signal();
+        assert_eq!(run.end().0, Some(0), "{named}");
+        change(&deployment.own(), what);
+        deployment.append();
+        if what == SecondOwner {
+            second(&deployment, &named, then);
+        }
+        run = deployment.start("run.toml", &[]);
+    } else {
+        change(&deployment.own(), what);
+        match (&disk, what) {
+            (Some(disk), Full) => disk.fill(),
+            (Some(disk), _) => disk.lock(),
+            (None, SecondOwner) => second(&deployment, &named, then),
+            (None, _) => {}
+        }
+        deployment.append();
+    }
+    match then {
+        Says(said, remedy) if what != SecondOwner || thing == "state" => {
+            let (code, log) = run.end();
+            assert!(code == Some(1) && log.contains(said), "{named}: {code:?}: {log}");
+            let name = thing.trim_end_matches(".mark");
+            assert!(log.contains(name) || matches!(remedy, Reconcile), "{named} is not named: {log}");
+            recover(disk.as_ref(), what);
+            let more = remedied(&deployment, remedy);
+            run = deployment.start("run.toml", more);
+        }
+        Says(..) => {}
+        GoesOn if disk.is_some() => {
+            // It is tried again, and says so.
+            until(|| run.said().contains("tried again"))
+                .unwrap_or_else(|()| panic!("{named}: {}", run.said()));
+            recover(disk.as_ref(), what);
+        }
+        GoesOn => {}
+    }
+    deployment.wait(&named, &mut run);
+    deployment.append();
+    deployment.wait(&named, &mut run);
+    run.signal();
+    let (code, log) = run.end();
+    assert_eq!(code, Some(0), "{named}: {log}");
+    assert!(deployment.is_exact(), "{named}");
+}
+
+fn recover(disk: Option<&Disk>, what: What) {
+    match disk {
+        Some(disk) if what == Full => disk.empty(),
+        Some(disk) => disk.unlock(),
+        None => {}
+    }
+}
+
+/// Starts a second deployment that has the thing under test, and nothing else, in common with the first.
+fn second(deployment: &Deployment, named: &str, then: Then) {
+    let Says(said, _) = then else { panic!("{named}: two runs cannot have one file") };
+    let other = &deployment.place;
+    other.file("other-feed.jsonl", batch(7));
+    if deployment.thing != "posted" {
+        other.file("other-posted", "");
+    }
+    deployment.configure("other.toml", "other-");
+    if deployment.thing == "state" {
+        // The later one takes it over, and the earlier one ends at its next publish.
+        let later = deployment.start("other.toml", &["--reconcile"]);
+        until(|| later.log.exists() && deployment.lines("other-out.jsonl").len() > 10).unwrap();
+        later.signal();
+        drop(later);
+        return;
+    }
+    let text = other.read("other.toml");
+    other.file("other.toml", text.replace("workers = 1\n", "workers = 1\nshutdown_seconds = 9\n"));
+    let more: &[&str] = if said.contains("pipeline") { &["--set", "threshold=0.9"] } else { &[] };
+    let before = fs::read(deployment.own()).unwrap();
+    let (code, log) = deployment.start("other.toml", more).end();
+    assert!(code == Some(1) && log.contains(said), "{named}: {code:?}: {log}");
+    let mut after = Vec::new();
+    fs::File::open(deployment.own()).unwrap().read_to_end(&mut after).unwrap();
+    assert!(before == after, "{named}: it was changed");
+}
+
+fn run_all(cells: &[(&str, What, When, Then)], of: impl Fn(&str) -> bool, sink: &'static str) {
+    for (thing, what, when, then) in cells.iter().filter(|(thing, ..)| of(thing)) {
+        cell(thing, *what, *when, *then, sink);
+    }
+}
+
+#[test]
+fn an_output_and_its_mark() {
+    run_all(CELLS, |thing| thing.starts_with("out"), "out.jsonl");
+}
+
+#[test]
+fn dead_letters() {
+    run_all(CELLS, |thing| thing.starts_with("dead"), "out.jsonl");
+}
+
+#[test]
+fn rows_of_a_view() {
+    run_all(CELLS, |thing| thing.starts_with('v'), "out.jsonl");
+}
+
+#[test]
+fn notices_and_posted_watches() {
+    run_all(CELLS, |thing| thing.starts_with("notices") || thing == "posted", "out.jsonl");
+}
+
+#[test]
+fn a_state() {
+    run_all(CELLS, |thing| thing == "state", "out.jsonl");
+}
+
+#[test]
+#[cfg(feature = "sqlite")]
+fn tables_in_a_file() {
+    run_all(TABLES, |_| true, "dup.db");
+}
