@@ -56,6 +56,7 @@ use dupflow_core::run::backlog::Backlog;
 use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Offsets, unix_milliseconds};
 
+pub use policy::watches_expire;
 pub use topic::Kafka;
 
 /// How long reading a text back waits for a broker.
