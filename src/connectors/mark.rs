@@ -37,6 +37,9 @@ pub struct Mark {
     /// The topic of the deltas, if the output is a topic. Marks of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Topic>,
+    /// The topic of dead letters, if they are written to one. Marks of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub letters_topic: Option<Topic>,
     /// All records written to the input before this time have been read: milliseconds since 1970, by the
     /// clock of the writing process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,6 +116,7 @@ mod tests {
             letters: Some(9),
             input: Some(Topic { name: "in".to_owned(), id: Some("i".to_owned()) }),
             output: Some(Topic { name: "out".to_owned(), id: None }),
+            letters_topic: Some(Topic { name: "bad".to_owned(), id: None }),
             as_of: Some(5),
             tally: Some(RecordTally { bad: [("not_json".to_owned(), 3)].into(), replaced: 1 }),
         };

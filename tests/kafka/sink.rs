@@ -42,6 +42,7 @@ fn output(broker: &Broker) -> KafkaOutput {
         envelope: OutputEnvelope::Delta,
         dead_letter: None,
         timeout: Duration::from_secs(20),
+        refresh: Duration::from_secs(30),
         run: Broker::name("run"),
     }
 }

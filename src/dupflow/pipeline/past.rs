@@ -119,6 +119,7 @@ impl Past {
             pipeline: pipeline.clone(),
             in_correction: false,
             letters: restart.mark.as_ref().and_then(|mark| mark.letters),
+            letters_topic: None,
             as_of: restart.as_of(),
             input: input.topic.clone(),
             output: sink.topic(),
