@@ -44,6 +44,10 @@ pub struct Mark {
     /// clock of the writing process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
+    /// If the input was compacted when it was read: how long it kept deletes, in milliseconds. Marks of earlier
+    /// versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletes_kept_ms: Option<u64>,
     /// Counts of the records up to these epochs, where a replay may be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tally: Option<RecordTally>,
@@ -104,12 +108,18 @@ pub enum Standing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dupflow_core::time::LastRecord;
 
     #[test]
     fn a_mark_is_read_as_it_was_written() {
         let mark = Mark {
             run: "r".to_owned(),
-            progress: Progress { epoch: 7, next: [(0, 5), (3, u64::MAX)].into(), ..Progress::default() },
+            progress: Progress {
+                epoch: 7,
+                next: [(0, 5), (3, u64::MAX)].into(),
+                last: [(0, LastRecord::new(4, None, Some(b"x"), Some(1.5)))].into(),
+                ..Progress::default()
+            },
             start: [(0, 1)].into(),
             pipeline: "{}".to_owned(),
             in_correction: true,
@@ -118,6 +128,7 @@ mod tests {
             output: Some(Topic { name: "out".to_owned(), id: None }),
             letters_topic: Some(Topic { name: "bad".to_owned(), id: None }),
             as_of: Some(5),
+            deletes_kept_ms: Some(3),
             tally: Some(RecordTally { bad: [("not_json".to_owned(), 3)].into(), replaced: 1 }),
         };
         let json = serde_json::to_string(&mark).unwrap();
@@ -125,6 +136,7 @@ mod tests {
         let earlier = r#"{"run":"r","progress":{"epoch":1,"next":{},"table":null},"start":{},"pipeline":""}"#;
         let earlier: Mark = serde_json::from_str(earlier).unwrap();
         assert_eq!((earlier.input, earlier.output, earlier.as_of, earlier.tally), (None, None, None, None));
+        assert_eq!((earlier.deletes_kept_ms, earlier.progress.last), (None, BTreeMap::new()));
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::hash;
+
 /// The number of an epoch, from 1. An epoch is a piece of the input between two cuts: the unit of output,
 /// commit and replay.
 pub type Epoch = u64;
@@ -32,6 +34,31 @@ pub struct Progress {
     /// before the first event with a time. Never decreases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<RetentionTime>,
+    /// If the input is a topic, the last record read of each partition, if one has been read. Progress of
+    /// earlier versions does not have it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub last: BTreeMap<u32, LastRecord>,
+}
+
+/// A record of a topic that was read, as far as it is needed to recognise it: a topic that was restored from
+/// a copy may hold another record at the same offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LastRecord {
+    /// Its offset.
+    pub offset: u64,
+    /// A hash of its key, its value and its time.
+    pub digest: u64,
+}
+
+impl LastRecord {
+    /// The record at an offset; `ts` in unix seconds, if it is known.
+    pub fn new(offset: u64, key: Option<&[u8]>, value: Option<&[u8]>, ts: Option<f64>) -> Self {
+        // A missing part differs from an empty one.
+        let part = |seed: u64, part: Option<&[u8]>| part.map_or(!seed, |bytes| hash::bytes(seed, bytes));
+        let time = ts.map(|ts| ts.to_bits().to_le_bytes());
+        let digest = part(part(part(0, key), value), time.as_ref().map(|time| &time[..]));
+        Self { offset, digest }
+    }
 }
 
 /// A time in unix seconds: 0 or more, before the year 2100.
@@ -258,12 +285,35 @@ mod tests {
         assert!(serde_json::from_str::<UnixTime>("\"1e99\"").is_err());
     }
 
+    #[test]
+    fn records_are_told_apart_by_every_part() {
+        let of = |key: Option<&str>, value: Option<&str>, ts| {
+            LastRecord::new(7, key.map(str::as_bytes), value.map(str::as_bytes), ts).digest
+        };
+        let mut all = vec![
+            of(None, None, None),
+            of(Some(""), None, None),
+            of(None, Some(""), None),
+            of(None, None, Some(0.0)),
+            of(Some("a"), Some("b"), Some(1.5)),
+            of(Some("a"), Some("b"), Some(1.501)),
+            of(Some("ab"), Some(""), Some(1.5)),
+            of(Some("b"), Some("a"), Some(1.5)),
+        ];
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+        assert_eq!(of(Some("a"), None, Some(2.0)), of(Some("a"), None, Some(2.0)));
+    }
+
     /// The progress in a mark of an older version.
     #[test]
     fn progress_without_a_clock_has_none() {
         let progress: Progress =
             serde_json::from_str("{\"epoch\":3,\"next\":{\"0\":5},\"table\":null}").unwrap();
         assert_eq!(progress, Progress { epoch: 3, next: [(0, 5)].into(), ..Progress::default() });
-        assert!(!serde_json::to_string(&progress).unwrap().contains("clock"));
+        let written = serde_json::to_string(&progress).unwrap();
+        assert!(!written.contains("clock") && !written.contains("last"), "{written}");
     }
 }

@@ -65,7 +65,7 @@ fn mark(output: &KafkaOutput, epoch: u64) -> Mark {
             epoch,
             next: [(0, epoch * 10), (7, u64::from(u32::MAX))].into(),
             table,
-            clock: None,
+            ..Progress::default()
         },
         start: [(0, 0)].into(),
         pipeline: "{\"p\":1}".to_owned(),

@@ -88,11 +88,18 @@ impl KeyedRecords {
 
     /// The records in order.
     pub fn iter(&self) -> impl Iterator<Item = KeyedRecord<'_>> {
-        self.entries.iter().map(|entry| {
-            let part = |range: &Range<usize>| &self.bytes[range.clone()];
-            let (key, value) = (entry.key.as_ref().map(part), entry.value.as_ref().map(part));
-            KeyedRecord { offset: entry.offset, ts: entry.ts, key, value }
-        })
+        self.entries.iter().map(|entry| self.record(entry))
+    }
+
+    /// The last record.
+    pub(crate) fn last(&self) -> Option<KeyedRecord<'_>> {
+        self.entries.last().map(|entry| self.record(entry))
+    }
+
+    fn record(&self, entry: &RecordEntry) -> KeyedRecord<'_> {
+        let part = |range: &Range<usize>| &self.bytes[range.clone()];
+        let (key, value) = (entry.key.as_ref().map(part), entry.value.as_ref().map(part));
+        KeyedRecord { offset: entry.offset, ts: entry.ts, key, value }
     }
 
     /// The headers of the record at index `place`: the index of each in the shape, and its value.
