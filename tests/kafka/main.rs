@@ -33,6 +33,7 @@ mod sides;
 mod sink;
 mod source;
 mod tls;
+mod upgrade;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -96,6 +97,7 @@ fn main() -> ExitCode {
             lost::TESTS,
             moving::TESTS,
             tls::TESTS,
+            upgrade::TESTS,
         ]
         .concat()
     };
