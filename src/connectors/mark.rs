@@ -117,7 +117,7 @@ mod tests {
             progress: Progress {
                 epoch: 7,
                 next: [(0, 5), (3, u64::MAX)].into(),
-                last: [(0, LastRecord::new(4, None, Some(b"x"), Some(1.5)))].into(),
+                last: [(0, LastRecord { offset: 4, digest: u64::MAX })].into(),
                 ..Progress::default()
             },
             start: [(0, 1)].into(),

@@ -6,8 +6,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::hash;
-
 /// The number of an epoch, from 1. An epoch is a piece of the input between two cuts: the unit of output,
 /// commit and replay.
 pub type Epoch = u64;
@@ -48,17 +46,6 @@ pub struct LastRecord {
     pub offset: u64,
     /// A hash of its key, its value and its time.
     pub digest: u64,
-}
-
-impl LastRecord {
-    /// The record at an offset; `ts` in unix seconds, if it is known.
-    pub fn new(offset: u64, key: Option<&[u8]>, value: Option<&[u8]>, ts: Option<f64>) -> Self {
-        // A missing part differs from an empty one.
-        let part = |seed: u64, part: Option<&[u8]>| part.map_or(!seed, |bytes| hash::bytes(seed, bytes));
-        let time = ts.map(|ts| ts.to_bits().to_le_bytes());
-        let digest = part(part(part(0, key), value), time.as_ref().map(|time| &time[..]));
-        Self { offset, digest }
-    }
 }
 
 /// A time in unix seconds: 0 or more, before the year 2100.
@@ -283,28 +270,6 @@ mod tests {
             assert_eq!(UnixTime::new(none), None, "{none}");
         }
         assert!(serde_json::from_str::<UnixTime>("\"1e99\"").is_err());
-    }
-
-    #[test]
-    fn records_are_told_apart_by_every_part() {
-        let of = |key: Option<&str>, value: Option<&str>, ts| {
-            LastRecord::new(7, key.map(str::as_bytes), value.map(str::as_bytes), ts).digest
-        };
-        let mut all = vec![
-            of(None, None, None),
-            of(Some(""), None, None),
-            of(None, Some(""), None),
-            of(None, None, Some(0.0)),
-            of(Some("a"), Some("b"), Some(1.5)),
-            of(Some("a"), Some("b"), Some(1.501)),
-            of(Some("ab"), Some(""), Some(1.5)),
-            of(Some("b"), Some("a"), Some(1.5)),
-        ];
-        let count = all.len();
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), count);
-        assert_eq!(of(Some("a"), None, Some(2.0)), of(Some("a"), None, Some(2.0)));
     }
 
     /// The progress in a mark of an older version.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::events::EventBuffer;
 use crate::formats::feed::LineRules;
-use crate::formats::{KeyedRecord, KeyedRecords, line_length};
+use crate::formats::{KeyedRecords, line_length};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocId, Letter, Position};
 use dupflow_core::run::watch::WatchChange;
@@ -113,8 +113,7 @@ impl Batch {
     /// Its last record and the partition, if it has records with keys.
     pub fn last_record(&self) -> Option<(u32, LastRecord)> {
         let Payload::Records(records) = &self.payload else { return None };
-        let KeyedRecord { offset, ts, key, value } = records.last()?;
-        Some((self.partition, LastRecord::new(offset, key, value, ts)))
+        records.last().map(|last| (self.partition, last.remembered()))
     }
 
     /// A batch of documents of an earlier run.
