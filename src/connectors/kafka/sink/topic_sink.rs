@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::holder::TopicHolder;
 use super::outgoing::Outgoing;
-use super::output::{KafkaOutput, output_topic};
+use super::output::{KafkaOutput, output_topic, side_topic};
 use super::owned::{OwnedTopics, TopicRole};
 use super::read_back::io_error;
 use super::transaction::Transactions;
@@ -306,9 +306,11 @@ impl Sink for KafkaSink {
     }
 
     fn side_rows(&mut self, name: &str, each: &mut dyn FnMut(SideDelta)) -> io::Result<()> {
+        let admin = Admin::new(&self.output.connection).map_err(io_error)?;
+        // No client joins the group of a topic that does not exist.
+        admin.ensure_with(side_topic(name), KEEPS_ALL).map_err(io_error)?;
         self.owned.hold(TopicHolder::join(&self.output, name).map_err(io_error)?);
         self.output.side_rows(name, each)?;
-        let admin = Admin::new(&self.output.connection).map_err(io_error)?;
         self.owned.add(&admin, name, TopicRole::Rows).map(drop).map_err(io_error)
     }
 
