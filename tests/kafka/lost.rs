@@ -1,6 +1,7 @@
 //! What is lost beside a run: topics that it writes, records of a topic that is restored from a copy, ends of
 //! documents during a pause; and an envelope that is changed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
@@ -90,13 +91,13 @@ impl<'b> AllTopics<'b> {
                 if delta["diff"] == json!(1) { pairs.push(a) } else { pairs.retain(|there| *there != a) }
             }
             pairs.sort();
-            let mut counts = std::collections::BTreeMap::<i64, i64>::new();
+            let mut counts = BTreeMap::<i64, i64>::new();
             for (_, _, value) in self.rows() {
                 let row: Value = serde_json::from_str(&value.unwrap()).unwrap();
                 *counts.entry(row["value"].as_i64().unwrap()).or_default() += row["diff"].as_i64().unwrap();
             }
             counts.retain(|_, count| *count != 0);
-            let in_view = [(i64::try_from(self.written).unwrap(), 1)].into();
+            let in_view = BTreeMap::from([(i64::try_from(self.written).unwrap(), 1)]);
             if pairs == expected && counts == in_view {
                 return;
             }
