@@ -40,10 +40,17 @@ pub struct Mark {
     /// The topic of the deltas, if the output is a topic. Marks of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Topic>,
+    /// The topic of dead letters, if they are written to one. Marks of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub letters_topic: Option<Topic>,
     /// All records written to the input before this time have been read: milliseconds since 1970, by the
     /// clock of the writing process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
+    /// If the input was compacted when it was read: how long it kept deletes, in milliseconds. Marks of earlier
+    /// versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletes_kept_ms: Option<u64>,
     /// Counts of the records up to these epochs, where a replay may be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tally: Option<RecordTally>,
@@ -104,12 +111,18 @@ pub enum Standing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dupflow_core::time::LastRecord;
 
     #[test]
     fn a_mark_is_read_as_it_was_written() {
         let mark = Mark {
             run: "r".to_owned(),
-            progress: Progress { epoch: 7, next: [(0, 5), (3, u64::MAX)].into(), ..Progress::default() },
+            progress: Progress {
+                epoch: 7,
+                next: [(0, 5), (3, u64::MAX)].into(),
+                last: [(0, LastRecord { offset: 4, digest: u64::MAX })].into(),
+                ..Progress::default()
+            },
             start: [(0, 1)].into(),
             pipeline: "{}".to_owned(),
             in_correction: true,
@@ -117,7 +130,9 @@ mod tests {
             letters_digest: Some("d".to_owned()),
             input: Some(Topic { name: "in".to_owned(), id: Some("i".to_owned()) }),
             output: Some(Topic { name: "out".to_owned(), id: None }),
+            letters_topic: Some(Topic { name: "bad".to_owned(), id: None }),
             as_of: Some(5),
+            deletes_kept_ms: Some(3),
             tally: Some(RecordTally { bad: [("not_json".to_owned(), 3)].into(), replaced: 1 }),
         };
         let json = serde_json::to_string(&mark).unwrap();
@@ -125,6 +140,7 @@ mod tests {
         let earlier = r#"{"run":"r","progress":{"epoch":1,"next":{},"table":null},"start":{},"pipeline":""}"#;
         let earlier: Mark = serde_json::from_str(earlier).unwrap();
         assert_eq!((earlier.input, earlier.output, earlier.as_of, earlier.tally), (None, None, None, None));
+        assert_eq!((earlier.deletes_kept_ms, earlier.progress.last), (None, BTreeMap::new()));
     }
 
     #[test]

@@ -32,6 +32,20 @@ pub struct Progress {
     /// before the first event with a time. Never decreases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<RetentionTime>,
+    /// If the input is a topic, the last record read of each partition, if one has been read. Progress of
+    /// earlier versions does not have it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub last: BTreeMap<u32, LastRecord>,
+}
+
+/// A record of a topic that was read, as far as it is needed to recognise it: a topic that was restored from
+/// a copy may hold another record at the same offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LastRecord {
+    /// Its offset.
+    pub offset: u64,
+    /// A hash of its key, its value and its time.
+    pub digest: u64,
 }
 
 /// A time in unix seconds: 0 or more, before the year 2100.
@@ -264,6 +278,7 @@ mod tests {
         let progress: Progress =
             serde_json::from_str("{\"epoch\":3,\"next\":{\"0\":5},\"table\":null}").unwrap();
         assert_eq!(progress, Progress { epoch: 3, next: [(0, 5)].into(), ..Progress::default() });
-        assert!(!serde_json::to_string(&progress).unwrap().contains("clock"));
+        let written = serde_json::to_string(&progress).unwrap();
+        assert!(!written.contains("clock") && !written.contains("last"), "{written}");
     }
 }

@@ -106,6 +106,11 @@ impl Broker {
         Some((format!("127.0.0.1:{}", port.trim()), certificate))
     }
 
+    /// The folder of the partitions; `None` for an external broker.
+    pub(crate) fn data(&self) -> Option<PathBuf> {
+        self.own.as_ref().map(|(folder, _)| folder.path().join("data"))
+    }
+
     /// From now on several tests share the broker, and none may kill it.
     pub(crate) fn lives_on(&self) {
         self.shared.store(true, Ordering::Relaxed);

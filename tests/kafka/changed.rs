@@ -38,7 +38,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("changed::an_interrupted_correction", an_interrupted_correction),
 ];
 
-const STATE: &str = "state.path = \"state\"\n";
+pub(crate) const STATE: &str = "state.path = \"state\"\n";
 
 /// Settings of a topic whose segments are closed at once.
 pub(crate) const COMPACTED: &[(&str, &str)] =
@@ -53,7 +53,7 @@ fn text(kind: u32) -> String {
 }
 
 /// Writes documents with texts by kind; kind 0 is a tombstone.
-fn put(scene: &Scene<'_>, partition: u32, documents: &[(&str, u32)]) {
+pub(crate) fn put(scene: &Scene<'_>, partition: u32, documents: &[(&str, u32)]) {
     let writer = scene.broker.writer();
     for (id, kind) in documents {
         let text = (*kind > 0).then(|| text(*kind));
@@ -63,7 +63,7 @@ fn put(scene: &Scene<'_>, partition: u32, documents: &[(&str, u32)]) {
     }
 }
 
-fn compacted<'b>(broker: &'b Broker, more: &[(&str, &str)]) -> Scene<'b> {
+pub(crate) fn compacted<'b>(broker: &'b Broker, more: &[(&str, &str)]) -> Scene<'b> {
     let mut scene = Scene::new(broker, 1);
     scene.input = Broker::name("topic");
     broker.make_with(&scene.input, 1, &[COMPACTED, more].concat());
@@ -100,7 +100,7 @@ pub(crate) fn records_in(broker: &Broker, topic: &str, partition: i32) -> Vec<Re
 }
 
 /// Writes records until these offsets of the input are compacted away.
-fn until_compacted(scene: &Scene<'_>, gone: &[u64]) {
+pub(crate) fn until_compacted(scene: &Scene<'_>, gone: &[u64]) {
     let end = std::time::Instant::now() + BOUND;
     loop {
         put(scene, 0, &[("filler", 9)]);
@@ -398,7 +398,7 @@ fn the_mark_is_lost(broker: &Broker) {
 }
 
 /// Changes the last mark as if another version had written it.
-fn change_mark(scene: &Scene<'_>, change: impl FnOnce(&mut Value)) {
+pub(crate) fn change_mark(scene: &Scene<'_>, change: impl FnOnce(&mut Value)) {
     let progress = format!("{}-progress", scene.output);
     let (_, key, value) = records_in(scene.broker, &progress, 0).pop().unwrap();
     let mut mark: Value = serde_json::from_str(&value.unwrap()).unwrap();

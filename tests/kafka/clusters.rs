@@ -43,6 +43,7 @@ fn output(broker: &Broker, envelope: OutputEnvelope) -> KafkaOutput {
         envelope,
         dead_letter: None,
         timeout: Duration::from_secs(20),
+        refresh: Duration::from_secs(30),
         run: Broker::name("run"),
     }
 }

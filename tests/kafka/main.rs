@@ -23,6 +23,7 @@ mod commands;
 mod decisions;
 mod faults;
 mod features;
+mod lost;
 mod measure;
 mod moving;
 mod operation;
@@ -45,12 +46,13 @@ use broker::Broker;
 type Test = (&'static str, fn(&Broker));
 
 /// The tests that kill the broker; no other test may.
-const KILLING: [&str; 5] = [
+const KILLING: [&str; 6] = [
     "source::the_broker_restarts",
     "sink::the_broker_restarts",
     "operation::the_backlog_is_unknown_without_a_broker",
     "operation::an_unreachable_broker_is_waited_for",
     "faults::the_broker_is_down_longer_than_a_transaction",
+    "lost::a_broker_is_restored_from_a_copy",
 ];
 
 /// Number of tests that run at the same time.
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
             operation::TESTS,
             faults::TESTS,
             changed::TESTS,
+            lost::TESTS,
             moving::TESTS,
             tls::TESTS,
             upgrade::TESTS,

@@ -72,6 +72,7 @@ fn commits(broker: &Broker) {
         envelope: OutputEnvelope::Delta,
         dead_letter: None,
         timeout: Duration::from_secs(20),
+        refresh: Duration::from_secs(30),
         run: "measure".to_owned(),
     };
     let mut sink = KafkaSink::new(output, None);

@@ -134,6 +134,17 @@ impl Run {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Whether the process has not ended.
+    pub(crate) fn lives(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Waits until the run is live, and stops it.
+    pub(crate) fn stops_live(mut self) {
+        self.says("live from offset");
+        self.stop();
+    }
+
     /// Stops the run with a signal. Returns the log.
     pub(crate) fn stop(mut self) -> String {
         self.signal(rustix::process::Signal::TERM);

@@ -42,6 +42,7 @@ fn output(broker: &Broker) -> KafkaOutput {
         envelope: OutputEnvelope::Delta,
         dead_letter: None,
         timeout: Duration::from_secs(20),
+        refresh: Duration::from_secs(30),
         run: Broker::name("run"),
     }
 }
@@ -64,7 +65,7 @@ fn mark(output: &KafkaOutput, epoch: u64) -> Mark {
             epoch,
             next: [(0, epoch * 10), (7, u64::from(u32::MAX))].into(),
             table,
-            clock: None,
+            ..Progress::default()
         },
         start: [(0, 0)].into(),
         pipeline: "{\"p\":1}".to_owned(),

@@ -19,7 +19,8 @@ pub(crate) type Change = (u16, Option<u16>);
 /// The position that the state of an epoch stands for.
 pub(crate) fn saved(epoch: u64, table: Option<u64>) -> StatePosition {
     let table = table.map(|fingerprint| TableInForce { number: 1, documents: 2, fingerprint });
-    let progress = Progress { epoch, next: [(0, epoch * 10), (7, epoch)].into(), table, clock: None };
+    let progress =
+        Progress { epoch, next: [(0, epoch * 10), (7, epoch)].into(), table, ..Progress::default() };
     let scheme = b"11:sketch.size,4:n448,".to_vec();
     StatePosition { mark: Mark { progress, ..Mark::default() }, scheme, ..StatePosition::default() }
 }

@@ -4,19 +4,20 @@
 //! is cut, so that everything that was read closes. Then a callback gets that epoch, and the run continues
 //! without events.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::formats::InputProgress;
 use crate::intake::{
-    Announce, AsOf, BadRecords, EpochLimits, OffsetGap, Queue, Source, SourceError, SourceInfo, SourceReader,
-    Texts,
+    Announce, AsOf, BadRecords, ChangedRecord, EpochLimits, OffsetGap, Queue, Source, SourceError,
+    SourceInfo, SourceReader, Texts,
 };
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::run::origins::Origins;
 use dupflow_core::text::TextColumns;
-use dupflow_core::time::{Clock, Epoch, Offsets};
+use dupflow_core::time::{Clock, Epoch, LastRecord, Offsets};
 
 /// Called with the last epoch after everything has been read. That epoch closes soon after, not before.
 type AllRead = Box<dyn FnOnce(Epoch) + Send>;
@@ -69,6 +70,14 @@ impl Source for Staying {
 
     fn begin_left(&mut self, from: &Offsets) -> Result<(Offsets, Vec<OffsetGap>), SourceError> {
         self.source.begin_left(from)
+    }
+
+    fn changed(
+        &mut self,
+        last: &BTreeMap<u32, LastRecord>,
+        may_lack: bool,
+    ) -> Result<Option<ChangedRecord>, SourceError> {
+        self.source.changed(last, may_lack)
     }
 
     fn as_of(&self) -> Option<Arc<AsOf>> {

@@ -9,6 +9,7 @@ use crate::formats::{KeyedRecords, line_length};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocId, Letter, Position};
 use dupflow_core::run::watch::WatchChange;
+use dupflow_core::time::LastRecord;
 
 /// Records of one input and one partition, in order of offset, not yet decoded.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,6 +108,12 @@ impl Batch {
     pub fn end(&self) -> Option<Position> {
         let is_read = !matches!(self.payload, Payload::Kept(_) | Payload::Watched(_));
         is_read.then_some(Position { partition: self.partition, offset: self.next })
+    }
+
+    /// Its last record and the partition, if it has records with keys.
+    pub fn last_record(&self) -> Option<(u32, LastRecord)> {
+        let Payload::Records(records) = &self.payload else { return None };
+        records.last().map(|last| (self.partition, last.remembered()))
     }
 
     /// A batch of documents of an earlier run.

@@ -36,7 +36,7 @@ pub use cutter::{EpochRule, Share, Speed, interval};
 pub use decode::Decoder;
 pub use error::{BadRecordAt, SourceError};
 pub use events::EventBuffer;
-pub use look::{AsOf, OffsetGap, SourceInfo, Tombstones};
+pub use look::{AsOf, ChangedRecord, LateReading, OffsetGap, SourceInfo, Tombstones};
 pub use queue::{CatchUp, CatchUpLine, Closed, Dequeued, EpochLimits, Peers, Queue, QueueRoom, Refused};
 pub use source::{Announce, Source, SourceReader};
 pub(crate) use texts::of_event;

@@ -1,5 +1,6 @@
 //! Sources and their readers: the contract.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use super::bad_records::BadRecords;
 #[cfg(doc)]
 use super::batch::Batch;
 use super::error::SourceError;
-use super::look::{AsOf, OffsetGap, SourceInfo};
+use super::look::{AsOf, ChangedRecord, OffsetGap, SourceInfo};
 #[cfg(doc)]
 use super::queue::{Closed, Refused};
 use super::queue::{EpochLimits, Queue};
@@ -16,7 +17,7 @@ use crate::formats::InputProgress;
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::run::origins::Origins;
 use dupflow_core::text::TextColumns;
-use dupflow_core::time::{Clock, Offsets};
+use dupflow_core::time::{Clock, LastRecord, Offsets};
 
 /// Publishes how far the output covers a source: all records before these offsets (exclusive).
 pub type Announce = Box<dyn FnMut(&Offsets) + Send>;
@@ -91,6 +92,20 @@ pub trait Source: Send + fmt::Debug {
     /// If the source cannot be reached.
     fn begin_left(&mut self, _from: &Offsets) -> Result<(Offsets, Vec<OffsetGap>), SourceError> {
         self.begin(Some(&Offsets::new())).map(|begin| (begin, Vec::new()))
+    }
+
+    /// The first of these records, by partition, in whose place the source holds another one; of records
+    /// before its first offset nothing is known. `may_lack`: single records may be missing, as in a compacted
+    /// topic; otherwise a missing one counts as another one.
+    ///
+    /// # Errors
+    /// If the source cannot be reached.
+    fn changed(
+        &mut self,
+        _last: &BTreeMap<u32, LastRecord>,
+        _may_lack: bool,
+    ) -> Result<Option<ChangedRecord>, SourceError> {
+        Ok(None)
     }
 
     /// The time as of which the source has been read; `None` where that is not tracked. Call it before

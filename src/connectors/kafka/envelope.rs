@@ -10,6 +10,20 @@ pub enum OutputEnvelope {
     /// keep its number of partitions.
     ///
     /// - Pairs: `{"epoch":…,"a":…,"b":…,"similarity":…}`, or no value (a tombstone) when the pair ends.
-    /// - Clusters: the cluster that a document is in, `{"epoch":…,"cluster":…}`, or no value when it leaves.
+    /// - Clusters: the cluster that a document is in, `{"epoch":…,"document":…,"cluster":…}`, or no value when
+    ///   it leaves.
     Upsert,
+}
+
+impl OutputEnvelope {
+    /// Both, by their names.
+    pub const ALL: [Self; 2] = [Self::Delta, Self::Upsert];
+
+    /// Its name in a deployment file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Delta => "delta",
+            Self::Upsert => "upsert",
+        }
+    }
 }

@@ -12,5 +12,5 @@ pub use envelope::OutputEnvelope;
 #[cfg(feature = "kafka")]
 pub use sink::{KafkaOutput, KafkaSink, output_topic, side_topic, unknown_rows};
 #[cfg(feature = "kafka")]
-pub use source::Kafka;
+pub use source::{Kafka, watches_expire};
 pub use start::Start;

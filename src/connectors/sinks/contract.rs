@@ -2,12 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::time::Duration;
 
 use super::side::SideDelta;
 use crate::mark::{Mark, Standing, Topic};
 use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::{Epoch, EpochTimes, Progress};
+
+/// Looks whether what a run writes is still what it began with. Returns the time after which to look again; an
+/// error ends the run.
+pub type OutputGuard = Box<dyn FnMut() -> io::Result<Duration> + Send>;
 
 /// A destination of pair deltas.
 ///
@@ -75,6 +80,12 @@ pub trait Sink {
     /// The topic that holds the deltas, if there is one; known after [`Self::inspect`] or
     /// [`Self::take_over`].
     fn topic(&self) -> Option<Topic> {
+        None
+    }
+
+    /// What looks at the destination on a thread of its own, from [`Self::take_over`] to the end of the run;
+    /// `None` if nothing does.
+    fn guard(&self) -> Option<OutputGuard> {
         None
     }
 

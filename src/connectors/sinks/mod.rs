@@ -20,7 +20,7 @@ mod units;
 
 pub use clusters::{ClusterDeltaLines, ClusterLines};
 pub use contained::removed as contained_in_kept;
-pub use contract::{EndList, Sink};
+pub use contract::{EndList, OutputGuard, Sink};
 pub use decisions::{Decision, DecisionLines, DecisionMode, Repetition};
 pub use deferred::{DeferredWriter, Publication};
 pub use destination::Destination;

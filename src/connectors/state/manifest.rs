@@ -221,7 +221,8 @@ mod tests {
     fn example() -> Manifest {
         let next = [(0, 17), (3, u64::MAX)].into();
         let table = Some(TableInForce { number: 1, documents: 2, fingerprint: 9 });
-        let mark = Mark { progress: Progress { epoch: 12, next, table, clock: None }, ..Mark::default() };
+        let mark =
+            Mark { progress: Progress { epoch: 12, next, table, ..Progress::default() }, ..Mark::default() };
         let saved = StatePosition { mark, ended: true, scheme: b"1:a,2:n1,".to_vec() };
         let mut manifest = Manifest { number: 5, owner: 3, saved: Some(saved), ..Manifest::empty() };
         manifest.table = Some("table".to_owned());

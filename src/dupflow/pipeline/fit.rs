@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::error::RunError;
 use super::past_error::PastError;
-use dupflow_connectors::intake::{OffsetGap, SourceError, SourceInfo, Tombstones};
+use super::trim::keep_expired;
+use dupflow_connectors::intake::{ChangedRecord, OffsetGap, SourceError, SourceInfo, Tombstones};
 use dupflow_connectors::mark::{Mark, Topic};
 use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::description::{Description, Difference};
@@ -16,6 +17,9 @@ use dupflow_core::doc::fields::FieldRule;
 use dupflow_core::pair_rule::PairRule;
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_engine::dataflow::HELD_FIELDS;
+
+/// The setting that earlier versions did not describe.
+pub(super) const ENVELOPE: &str = "sink.envelope";
 
 /// Whether a mark names another topic than the present one.
 pub(super) fn is_other(was: Option<&Topic>, is: Option<&Topic>) -> bool {
@@ -88,15 +92,9 @@ enum OldState {
 /// something has expired, `delete` is in force. Then deletes are missing only if `compact` is in force too,
 /// which offsets do not show.
 fn old_state(kept: &Mark, input: &SourceInfo, tombstones: &Tombstones, reconcile: bool) -> OldState {
-    let start = |partition: &u32| kept.start.get(partition).copied().unwrap_or(0);
-    let holds_all = |held: &BTreeMap<u32, (u64, u64)>| {
-        held.iter().all(|(partition, (first, _))| *first <= start(partition))
-    };
     match tombstones {
         Tombstones { is_known: true, all_held: true, .. } => OldState::ReadAgain,
-        Tombstones { is_known: false, .. } if input.held.as_ref().is_some_and(holds_all) => {
-            OldState::ReadAgain
-        }
+        Tombstones { is_known: false, .. } if input.holds_all(&kept.start) => OldState::ReadAgain,
         Tombstones { is_known: false, .. } => OldState::Assume,
         _ if reconcile => OldState::Use,
         _ => OldState::Refuse,
@@ -146,7 +144,9 @@ pub(super) fn check(
 ) -> Result<(), RunError> {
     if mark.pipeline != pipeline {
         let differences = differences(pipeline, &mark.pipeline);
-        if !has_same_pairs(&differences, pipeline, &mark.pipeline, pairs) {
+        if !is_of_earlier_version(&differences)
+            && !has_same_pairs(&differences, pipeline, &mark.pipeline, pairs)
+        {
             return Err(PastError::OtherPipeline(differences).into());
         }
     }
@@ -164,16 +164,54 @@ pub(super) fn check(
     if mark.in_correction && input.repeats { Err(PastError::InCorrection.into()) } else { Ok(()) }
 }
 
+/// Checks that an output is written on in its own envelope. Corrections cannot make up for a change of it.
+pub(super) fn check_envelope(mark: &Mark, pipeline: &str, output: Option<&Topic>) -> Result<(), PastError> {
+    let differs = |one: &Difference| one.name == ENVELOPE;
+    let other = differences(pipeline, &mark.pipeline).into_iter().find(differs);
+    match other {
+        Some(Difference { there: Some(was), here: Some(is), .. })
+            if !is_other(mark.output.as_ref(), output) =>
+        {
+            Err(PastError::OtherEnvelope { was, is })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a mark differs only by what earlier versions did not describe. Its output is taken as written in
+/// the present envelope, which the next mark then describes.
+fn is_of_earlier_version(differences: &[Difference]) -> bool {
+    matches!(differences, [only] if only.name == ENVELOPE && only.there.is_none())
+}
+
 /// The state if it can be used. If it cannot, the state is emptied and the result is `None`.
 pub(super) fn usable(
     snapshot: Option<Snapshot>,
     state: &mut StoredState,
     input: &SourceInfo,
     reconcile: bool,
+    changed: Option<ChangedRecord>,
     is_same: impl Fn(&Mark) -> bool,
 ) -> Result<Option<Snapshot>, RunError> {
     let Some(snapshot) = snapshot else { return Ok(None) };
     let mark = &snapshot.saved().mark;
+    let input = &input.as_read(mark);
+    let named = || input.topic.as_ref().map_or_else(String::new, ToString::to_string);
+    if let Some(at) = changed.filter(|_| !reconcile) {
+        return Err(PastError::Rewritten { what: "the state", input: named(), at }.into());
+    }
+    let has_lost = changed.is_some() || matches!(fit(mark, input), Fit::Beyond(_)) && is_same(mark);
+    if has_lost && reconcile {
+        if !input.holds_all(&mark.start) {
+            return keep_expired(state, &snapshot, input);
+        }
+        tracing::warn!(
+            "the state stands for records that the input has lost: the whole input is read again, and the \
+             output is corrected"
+        );
+        state.latest(0)?;
+        return Ok(None);
+    }
     let fits = match fit(mark, input) {
         Fit::Same => true,
         Fit::Beyond(error) if !reconcile => return Err(error.into()),
@@ -211,8 +249,7 @@ pub(super) fn usable(
             return Ok(None);
         }
         OldState::Refuse => {
-            let input = input.topic.as_ref().map_or_else(String::new, ToString::to_string);
-            return Err(PastError::TooOld { input, hours, stay_ms: stay.as_millis() }.into());
+            return Err(PastError::TooOld { input: named(), hours, stay_ms: stay.as_millis() }.into());
         }
         OldState::Use => tracing::warn!(
             as_of_hours_ago,
@@ -288,6 +325,45 @@ mod tests {
         let files = SourceInfo::default();
         assert!(matches!(fit(&mark(9, None, None), &files), Fit::Same));
         assert!(matches!(fit(&mark(9, topic("t", None), None), &files), Fit::Other));
+    }
+
+    /// Marks of earlier versions do not say the envelope; the present one is taken.
+    #[test]
+    fn an_envelope_stays_with_its_output() {
+        let described = |envelope: Option<&str>, size: u64| {
+            let all = Description::new().with("sketch.size", size);
+            let all = envelope.into_iter().fold(all, |all, envelope| all.with(ENVELOPE, envelope));
+            String::from_utf8(all.encode()).unwrap()
+        };
+        let output = topic("out", Some("1"));
+        let marked = |envelope, size| Mark {
+            pipeline: described(envelope, size),
+            output: output.clone(),
+            ..Mark::default()
+        };
+        let here = described(Some("upsert"), 4);
+        let rule = PairRule::default();
+        let info = SourceInfo::default();
+        let refused = |mark: &Mark, to: &Option<Topic>, reconcile: bool| {
+            check_envelope(mark, &here, to.as_ref()).is_err()
+                || !reconcile && check(mark, &here, &rule, &info, to.as_ref()).is_err()
+        };
+        for (envelope, size, fits, corrects) in [
+            (Some("upsert"), 4, true, true),
+            (None, 4, true, true),
+            (None, 5, false, true),
+            (Some("delta"), 4, false, false),
+        ] {
+            let mark = marked(envelope, size);
+            let found = [false, true].map(|reconcile| !refused(&mark, &output, reconcile));
+            assert_eq!(found, [fits, corrects], "{envelope:?} {size}");
+        }
+        let elsewhere = topic("other", Some("2"));
+        let found = [false, true].map(|flag| !refused(&marked(Some("delta"), 4), &elsewhere, flag));
+        assert_eq!(found, [false, true], "a new topic is corrected from nothing");
+        let error = check_envelope(&marked(Some("delta"), 4), &here, output.as_ref()).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("sink.envelope is \"delta\" there and \"upsert\" here"), "{text}");
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod publisher;
 mod restart;
 mod run;
 mod side_outputs;
+mod trim;
 
 pub use assemble::{AssembleError, Mode, budget_bytes, held_fields, missing_fields, spill_to, stages};
 pub use commit::Follower;

@@ -32,13 +32,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::continuity::Continuity;
 use super::error::RunError;
-use super::fit::{Fit, check, fit, usable};
+use super::fit::{Fit, check, check_envelope, fit, usable};
 use super::past_error::PastError;
 use super::restart::{Restart, Resumable};
-use dupflow_connectors::intake::{AsOf, CatchUpLine, Source, SourceError, SourceInfo};
+use dupflow_connectors::intake::{AsOf, CatchUpLine, ChangedRecord, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing, Topic};
 use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::state::{Snapshot, StateWriter, StoredState};
@@ -94,6 +95,9 @@ impl Past {
         let mut rules =
             Rules { pipeline, pairs: &stages.scheme.pairs, reconcile, scheme: stages.stored_description() };
         let (standing, resumable) = rules.take_over(source, sink, &mut input, state.as_deref_mut())?;
+        let deletes_kept_ms = input.tombstones.filter(|tombstones| tombstones.is_known);
+        let deletes_kept_ms = deletes_kept_ms.and_then(|kept| u64::try_from(kept.stay.as_millis()).ok());
+        let input = resumable.as_read(&input);
         let restart = Restart::new(&standing, &input, resumable);
         let output_pairs = restart.pairs_to_correct(sink, reconcile)?;
         let (begin, is_whole) = restart.begin(source, reconcile, stages)?;
@@ -116,7 +120,17 @@ impl Past {
             next: begin.clone(),
             table: table.as_ref().map(|(table, _)| *table),
             clock: restart.clock(stages.retention.clock),
+            last: restart.last(&begin),
         };
+        if let Some(as_of) = source.as_of() {
+            // Without a state, nothing has been read before the first note. A state that is used in spite of
+            // its age, such as where nothing was written since, counts as read now.
+            let stay = input.tombstones.map(|tombstones| tombstones.stay);
+            let age = |at: &u64| Duration::from_millis(input.at.saturating_sub(*at));
+            let is_recent = |at: &u64| stay.is_none_or(|stay| age(at) < stay);
+            let at = restart.as_of().filter(|_| restart.snapshot.is_some()).filter(is_recent);
+            as_of.begin(at, &begin, stay);
+        }
         let mark = Mark {
             run: run.clone(),
             progress,
@@ -125,7 +139,9 @@ impl Past {
             in_correction: false,
             letters,
             letters_digest,
+            letters_topic: None,
             as_of: restart.as_of(),
+            deletes_kept_ms,
             input: input.topic.clone(),
             output: sink.topic(),
             tally: tallies.then(|| restart.mark.and_then(|mark| mark.tally).unwrap_or_default()),
@@ -172,7 +188,8 @@ impl Rules<'_> {
             Some(standing) => {
                 inspect_again(&standing, source, input)?;
                 let topic = sink.topic();
-                let resumable = self.resumable(&standing, topic.as_ref(), input, state.as_deref_mut())?;
+                let resumable =
+                    self.resumable(&standing, topic.as_ref(), source, input, state.as_deref_mut())?;
                 if !self.reconcile && input.held.is_some() {
                     resumable.check_begin(source)?;
                 }
@@ -188,7 +205,7 @@ impl Rules<'_> {
             // The earlier run has committed meanwhile.
             _ => {
                 inspect_again(&standing, source, input)?;
-                let resumable = self.resumable(&standing, topic.as_ref(), input, state)?;
+                let resumable = self.resumable(&standing, topic.as_ref(), source, input, state)?;
                 Ok((standing, resumable))
             }
         }
@@ -199,6 +216,7 @@ impl Rules<'_> {
         &self,
         standing: &Standing,
         output: Option<&Topic>,
+        source: &mut dyn Source,
         input: &SourceInfo,
         state: Option<&mut StoredState>,
     ) -> Result<Resumable, RunError> {
@@ -208,8 +226,13 @@ impl Rules<'_> {
                 return Err(PastError::Unmarked(what.clone()).into());
             }
             Standing::At(mark) => {
+                check_envelope(mark, self.pipeline, output)?;
                 if !self.reconcile {
                     check(mark, self.pipeline, self.pairs, input, output)?;
+                    if let Some(at) = changed(source, mark, input)? {
+                        let input = input.topic.as_ref().map_or_else(String::new, ToString::to_string);
+                        return Err(PastError::Rewritten { what: "the output", input, at }.into());
+                    }
                 }
                 Some((**mark).clone())
             }
@@ -221,7 +244,9 @@ impl Rules<'_> {
             Some(state) => {
                 let at_most = mark.as_ref().filter(|_| of_this_input);
                 let snapshot = self.snapshot(state, at_most)?;
-                usable(snapshot, state, input, self.reconcile, |stored| is_same(stored, input))?
+                let changed = snapshot.as_ref().map(|stored| changed(source, &stored.saved().mark, input));
+                let changed = changed.transpose()?.flatten();
+                usable(snapshot, state, input, self.reconcile, changed, |stored| is_same(stored, input))?
             }
         };
         Ok(Resumable { mark, of_this_input, snapshot })
@@ -262,6 +287,20 @@ fn inspect_again(
         *input = source.inspect()?;
     }
     Ok(())
+}
+
+/// The first record read up to a mark in whose place its input holds another one now.
+fn changed(
+    source: &mut dyn Source,
+    mark: &Mark,
+    input: &SourceInfo,
+) -> Result<Option<ChangedRecord>, SourceError> {
+    match fit(mark, input) {
+        Fit::Same if !mark.progress.last.is_empty() => {
+            source.changed(&mark.progress.last, input.as_read(mark).tombstones.is_some())
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Whether a mark is of this input. The offsets and documents of another input do not count.

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use dupflow_connectors::intake::ChangedRecord;
 use dupflow_connectors::mark::Topic;
 use dupflow_core::description::Difference;
 use dupflow_core::time::Epoch;
@@ -40,6 +41,31 @@ pub enum PastError {
         was: Option<Topic>,
         /// The topic of this run.
         is: Option<Topic>,
+    },
+    /// The output was written in the other envelope.
+    #[error(
+        "the output was written by another pipeline: sink.envelope is {was} there and {is} here: a topic with \
+        records of both follows neither contract; set sink.envelope back, or name another sink.topic"
+    )]
+    OtherEnvelope {
+        /// The envelope of its records.
+        was: String,
+        /// The envelope of this run.
+        is: String,
+    },
+    /// The input holds other records than those that were read.
+    #[error(
+        "{what} stands for other records than {input} holds: at offset {} of partition {} is not the record \
+        that was read; the topic was restored from a copy, or has lost its end, and was written on: start \
+        with --reconcile, which reads the input again and corrects the output", .at.offset, .at.partition
+    )]
+    Rewritten {
+        /// What was read: the output or the state.
+        what: &'static str,
+        /// The topic of the input.
+        input: String,
+        /// The place of the first such record.
+        at: ChangedRecord,
     },
     /// The output holds records but has no mark.
     #[error(

@@ -1,6 +1,6 @@
 //! What a run derives from the output, the state and the input: offsets, lines, corrections, table and clock.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::error::RunError;
@@ -13,7 +13,7 @@ use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::pair::DocPair;
 use dupflow_core::text::IdfTable;
-use dupflow_core::time::{Offsets, RetentionTime, TableInForce};
+use dupflow_core::time::{LastRecord, Offsets, RetentionTime, TableInForce};
 use dupflow_engine::dataflow::Stages;
 
 /// What a run can resume from, where nothing is refused.
@@ -27,6 +27,12 @@ pub(super) struct Resumable {
 }
 
 impl Resumable {
+    /// The input as it was read up to the mark and the state.
+    pub(super) fn as_read(&self, input: &SourceInfo) -> SourceInfo {
+        let state = self.snapshot.as_ref().map(|snapshot| &snapshot.saved().mark);
+        self.mark.iter().chain(state).fold(input.clone(), |input, kept| input.as_read(kept))
+    }
+
     /// Checks that the source can begin at the required offsets.
     pub(super) fn check_begin(&self, source: &mut dyn Source) -> Result<(), SourceError> {
         let stored = self.snapshot.as_ref().map(|snapshot| &snapshot.saved().mark.progress.next);
@@ -165,6 +171,13 @@ impl<'a> Restart<'a> {
             .as_ref()
             .map_or(Some(self.input.at), |mark| mark.as_of)
             .filter(|_| self.input.topic.is_some())
+    }
+
+    /// The last record read of each partition where reading continues after it.
+    pub(super) fn last(&self, begin: &Offsets) -> BTreeMap<u32, LastRecord> {
+        let kept = self.state_mark.iter().flat_map(|kept| &kept.progress.last);
+        let is_read = |(partition, last): &(&u32, &LastRecord)| begin.get(*partition) > Some(&last.offset);
+        kept.filter(is_read).map(|(partition, last)| (*partition, *last)).collect()
     }
 
     /// What has to be read before the run is live: up to the mark of the output. If there is none that

@@ -252,6 +252,7 @@ impl Batches {
         let mut reports = self.outputs.reports.at(capabilities);
         reports.give_all(newest.filter(|_| self.stages.times).map(EpochReport::Newest));
         reports.give_all(end.end.map(EpochReport::Read));
+        reports.give_all(end.last.map(|(partition, last)| EpochReport::Last(partition, last)));
         reports.give_all(end.letters.into_iter().map(EpochReport::Letter));
         reports.give_all(end.seen.map(|(process, hash)| EpochReport::Seen(process, hash)));
         reports.give_all(at.map(|at| EpochReport::Clock(retention.clock.at(at))));

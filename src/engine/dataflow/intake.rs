@@ -4,7 +4,7 @@
 
 use dupflow_core::doc::{DocEvent, Letter, Position};
 use dupflow_core::run::watch::WatchChange;
-use dupflow_core::time::Epoch;
+use dupflow_core::time::{Epoch, LastRecord};
 
 /// The answer of [`Intake::pull`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub enum BatchRecord<'a> {
 pub struct BatchEnd {
     /// The position after the batch, where its partition continues; `None` if the batch has no partition.
     pub end: Option<Position>,
+    /// The last record of the batch and its partition, if the input is a topic.
+    pub last: Option<(u32, LastRecord)>,
     /// Invalid records of the batch, if they are kept with their epoch.
     pub letters: Vec<Letter>,
     /// Where each of several processes reads the whole input: the index of the process, and a hash of the

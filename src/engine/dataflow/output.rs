@@ -23,7 +23,9 @@ use dupflow_core::doc::{DocChange, Letter, Position, UpsertedDoc};
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::run::watch::{Notice, WatchMatch};
-use dupflow_core::time::{Epoch, LiveFrom, Offsets, Progress, RetentionTime, TableInForce, UnixTime};
+use dupflow_core::time::{
+    Epoch, LastRecord, LiveFrom, Offsets, Progress, RetentionTime, TableInForce, UnixTime,
+};
 use dupflow_core::views::{ViewDelta, ViewRow};
 
 /// The results of one epoch, from all workers.
@@ -77,6 +79,8 @@ pub trait Emit {
 pub(super) enum EpochReport {
     /// A batch has been read up to this position.
     Read(Position),
+    /// The last record of a batch of this partition.
+    Last(u32, LastRecord),
     /// The epoch has made this table of document frequencies.
     Table(TableInForce),
     /// Changes of documents: all changes of one document in an epoch are in one record.
@@ -114,6 +118,8 @@ struct OpenEpoch {
     seen: BTreeMap<usize, u64>,
     /// By partition, the offset after the last record read.
     next: Offsets,
+    /// By partition, the last record read.
+    last: BTreeMap<u32, LastRecord>,
     table: Option<TableInForce>,
     clock: Option<RetentionTime>,
     newest: Option<UnixTime>,
@@ -192,6 +198,10 @@ impl OpenEpoch {
                 let next = self.next.entry(partition).or_default();
                 *next = offset.max(*next);
             }
+            EpochReport::Last(partition, last) => {
+                let so_far = self.last.entry(partition).or_insert(last);
+                *so_far = last.max(*so_far);
+            }
             EpochReport::Table(table) => self.table = Some(table),
             EpochReport::Documents(mut changes) => self.documents.append(&mut changes),
             EpochReport::Upserts(mut upserts) => self.upserts.append(&mut upserts),
@@ -220,8 +230,8 @@ impl Closing {
             let mut open = self.open.remove(&epoch).unwrap_or_default();
             let notices = consolidated(std::mem::take(&mut open.notices));
             self.metrics.add(Counter::Notices, notices.len() as u64);
-            let (seen, next, table, clock, newest, causes) =
-                (open.seen, open.next, open.table, open.clock, open.newest, open.causes);
+            let (seen, next, last, table, clock, newest, causes) =
+                (open.seen, open.next, open.last, open.table, open.clock, open.newest, open.causes);
             let kept_by_others = open.kept_by_others;
             let OpenEpoch { mut deltas, mut views, mut documents, mut upserts, kept, mut letters, .. } = open;
             documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
@@ -248,6 +258,10 @@ impl Closing {
             for (partition, offset) in next {
                 let so_far = self.progress.next.entry(partition).or_default();
                 *so_far = offset.max(*so_far);
+            }
+            for (partition, last) in last {
+                let so_far = self.progress.last.entry(partition).or_insert(last);
+                *so_far = last.max(*so_far);
             }
             let progress = self.progress.clone();
             emit.closed(ClosedEpoch {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use super::super::bad_record::RecordPlace;
 use super::settings::RecordShape;
+use dupflow_core::hash;
+use dupflow_core::time::LastRecord;
 
 /// Records with keys, and the [`RecordShape`] of their values. By default the key is the document's id, the
 /// value is its text, and a missing or empty value deletes the document.
@@ -43,6 +45,17 @@ pub struct KeyedRecord<'a> {
     pub key: Option<&'a [u8]>,
     /// Its value, if it has one.
     pub value: Option<&'a [u8]>,
+}
+
+impl KeyedRecord<'_> {
+    /// What is remembered of the record.
+    pub fn remembered(&self) -> LastRecord {
+        // A missing part differs from an empty one.
+        let part = |seed: u64, part: Option<&[u8]>| part.map_or(!seed, |bytes| hash::bytes(seed, bytes));
+        let time = self.ts.map(|ts| ts.to_bits().to_le_bytes());
+        let digest = part(part(part(0, self.key), self.value), time.as_ref().map(|time| &time[..]));
+        LastRecord { offset: self.offset, digest }
+    }
 }
 
 impl KeyedRecords {
@@ -88,11 +101,18 @@ impl KeyedRecords {
 
     /// The records in order.
     pub fn iter(&self) -> impl Iterator<Item = KeyedRecord<'_>> {
-        self.entries.iter().map(|entry| {
-            let part = |range: &Range<usize>| &self.bytes[range.clone()];
-            let (key, value) = (entry.key.as_ref().map(part), entry.value.as_ref().map(part));
-            KeyedRecord { offset: entry.offset, ts: entry.ts, key, value }
-        })
+        self.entries.iter().map(|entry| self.record(entry))
+    }
+
+    /// The last record.
+    pub(crate) fn last(&self) -> Option<KeyedRecord<'_>> {
+        self.entries.last().map(|entry| self.record(entry))
+    }
+
+    fn record(&self, entry: &RecordEntry) -> KeyedRecord<'_> {
+        let part = |range: &Range<usize>| &self.bytes[range.clone()];
+        let (key, value) = (entry.key.as_ref().map(part), entry.value.as_ref().map(part));
+        KeyedRecord { offset: entry.offset, ts: entry.ts, key, value }
     }
 
     /// The headers of the record at index `place`: the index of each in the shape, and its value.
@@ -143,6 +163,30 @@ impl KeyedRecords {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_differ_in_every_part() {
+        let of = |key: Option<&str>, value: Option<&str>, ts| {
+            let (key, value) = (key.map(str::as_bytes), value.map(str::as_bytes));
+            KeyedRecord { offset: 7, ts, key, value }.remembered()
+        };
+        let mut all = vec![
+            of(None, None, None),
+            of(Some(""), None, None),
+            of(None, Some(""), None),
+            of(None, None, Some(0.0)),
+            of(Some("a"), Some("b"), Some(1.5)),
+            of(Some("a"), Some("b"), Some(1.501)),
+            of(Some("ab"), Some(""), Some(1.5)),
+            of(Some("b"), Some("a"), Some(1.5)),
+        ];
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+        assert_eq!(of(Some("a"), None, Some(2.0)), of(Some("a"), None, Some(2.0)));
+        assert_eq!(all[0].offset, 7);
+    }
 
     #[test]
     fn records_are_returned_as_pushed() {

@@ -150,6 +150,28 @@ impl Admin {
         })
     }
 
+    /// The settings by which records of a topic expire, as `name=value`; `None` if none does, or the settings
+    /// may not be read.
+    ///
+    /// # Errors
+    /// If no broker answers within the connection's patience.
+    pub fn expiry(&self, topic: &str) -> Result<Option<String>, KafkaFailure> {
+        let names = ["retention.ms", "retention.bytes"];
+        let [policy, ms, bytes] = match self.settings(topic, ["cleanup.policy", names[0], names[1]]) {
+            Err(KafkaFailure::Fatal(_)) => return Ok(None),
+            found => found?,
+        };
+        if policy.is_none_or(|policy| !policy.contains("delete")) {
+            return Ok(None);
+        }
+        let limits = names.iter().zip([ms, bytes]).filter_map(|(name, value)| Some((name, value?)));
+        let limits: Vec<_> = limits
+            .filter(|(_, value)| value != "-1")
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        Ok(Some(limits.join(", ")).filter(|limits| !limits.is_empty()))
+    }
+
     /// The first offset in a partition and the offset after the last one, as a consumer of committed records
     /// sees them.
     ///

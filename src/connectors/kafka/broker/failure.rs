@@ -71,6 +71,11 @@ impl KafkaFailure {
             Code::InvalidTransactionTimeout => Self::Fatal(format!(
                 "{what}: the broker does not take the transaction's timeout (its transaction.max.timeout.ms)"
             )),
+            Code::InvalidTimestamp => Self::Fatal(format!(
+                "{what}: the broker refuses the time of a record: the clock of this machine is ahead by more \
+                 than the topic's message.timestamp.after.max.ms (an hour by default), or behind by more than \
+                 its message.timestamp.before.max.ms; set the clock, and start again"
+            )),
             Code::PolicyViolation
             | Code::InvalidReplicationFactor
             | Code::InvalidConfig
@@ -79,7 +84,6 @@ impl KafkaFailure {
             | Code::UnsupportedVersion
             | Code::UnsupportedFeature
             | Code::UnsupportedForMessageFormat
-            | Code::InvalidTimestamp
             | Code::SecurityDisabled
             | Code::InvalidArgument
             | Code::NotImplemented => Self::Fatal(format!("{what}: {code}")),
@@ -131,6 +135,11 @@ mod tests {
         assert!(matches!(&denied, KafkaFailure::Fatal(_)));
         assert!(denied.to_string().starts_with("topic \"t\": not allowed by the broker"), "{denied}");
         assert!(matches!(of(RDKafkaErrorCode::MessageSizeTooLarge), KafkaFailure::Fatal(_)));
+        let ahead = of(RDKafkaErrorCode::InvalidTimestamp).to_string();
+        assert!(
+            ahead.contains("the clock of this machine") && ahead.contains("timestamp.after.max.ms"),
+            "{ahead}"
+        );
     }
 
     #[test]

@@ -40,14 +40,21 @@
 //! that. The successor, whose producer is then fenced, finds that its own claim is the last, and takes the id
 //! back.
 //!
+//! A topic of rows beside the pairs is written by one run at a time, whatever its id ([holder](holder)).
+//!
+//! **Which topics.** Those with which the run began: if one is deleted or created again, the run ends
+//! ([owned](owned)).
+//!
 //! Waiting: an unreachable broker is waited for without limit. Records are kept in memory until they are
 //! durable; the committer bounds them by what it passes for one commit.
 //!
 //! What it does not do: keep a transaction open between commits; clean up the topics.
 
 mod claim;
+mod holder;
 mod outgoing;
 mod output;
+mod owned;
 mod read;
 mod read_back;
 mod topic_sink;

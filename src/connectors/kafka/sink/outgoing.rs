@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::instant;
-use crate::sinks::rows::cluster_json::{ReportChange, write_change, write_cluster};
+use crate::sinks::rows::cluster_json::{ReportChange, write_change, write_present};
 use crate::sinks::rows::pair_json::{PairStyle, write_delta, write_pair};
 use crate::sinks::side::SideDelta;
 use crate::sinks::{Decision, StandardError};
@@ -108,8 +108,7 @@ impl Outgoing {
             let key = self.id(subject);
             let start = self.bytes.len();
             if let Some(report) = report {
-                self.bytes.extend_from_slice(format!("{{\"epoch\":{epoch},").as_bytes());
-                write_cluster(&mut self.bytes, report, self.times)?;
+                write_present(&mut self.bytes, epoch, report, self.times)?;
             }
             self.records.push((key, report.map(|_| start..self.bytes.len())));
         }
@@ -304,10 +303,10 @@ mod tests {
         outgoing.clear();
         outgoing.memberships(7, &changes).unwrap();
         let as_memberships = [
-            line("a", r#"{"epoch":7,"cluster":"a"}"#),
+            line("a", r#"{"epoch":7,"document":"a","cluster":"a"}"#),
             ("x\0".to_owned(), None),
-            line("y", r#"{"epoch":7,"cluster":"c"}"#),
-            line("z", r#"{"epoch":7,"cluster":"c"}"#),
+            line("y", r#"{"epoch":7,"document":"y","cluster":"c"}"#),
+            line("z", r#"{"epoch":7,"document":"z","cluster":"c"}"#),
         ];
         assert_eq!(written(&outgoing), as_memberships);
         outgoing.clear();

@@ -23,6 +23,8 @@ pub struct KafkaOutput {
     /// Time after which the broker aborts an open transaction. At most what the broker allows, 15 minutes by
     /// default.
     pub timeout: Duration,
+    /// Interval at which the topics are looked at.
+    pub refresh: Duration,
     /// Name of the run; unique.
     pub run: String,
 }

@@ -36,6 +36,7 @@ impl KafkaOutput {
         let mut have_sides = false;
         read::topic(&self.connection, topic, |_, value| {
             let ReadDelta { pair: found, diff, has_sides } = parse_delta(topic, value.unwrap_or_default())?;
+            let diff = diff.ok_or_else(|| other_envelope(topic, OutputEnvelope::Upsert))?;
             have_sides |= has_sides;
             let (count, evidence) = counts.entry((found.pair, found.similarity)).or_default();
             *count += i64::from(diff);
@@ -68,7 +69,10 @@ impl KafkaOutput {
             let key = key.unwrap_or_default();
             match value.filter(|value| !value.is_empty()) {
                 Some(value) => {
-                    let ReadDelta { pair, has_sides, .. } = parse_delta(topic, value)?;
+                    let ReadDelta { pair, diff, has_sides } = parse_delta(topic, value)?;
+                    if diff.is_some() {
+                        return Err(other_envelope(topic, OutputEnvelope::Delta));
+                    }
                     have_sides |= has_sides;
                     now.insert(key.to_vec(), pair);
                 }
@@ -219,6 +223,14 @@ fn parse_delta(topic: &str, value: &[u8]) -> io::Result<ReadDelta> {
     let line = std::str::from_utf8(value)
         .map_err(|_| invalid_data(format!("topic \"{topic}\" holds a value that is no delta")))?;
     read_delta(line)
+}
+
+/// The error for an output whose records have another envelope than the run.
+fn other_envelope(topic: &str, found: OutputEnvelope) -> io::Error {
+    invalid_data(format!(
+        "topic \"{topic}\" holds records of sink.envelope = \"{}\": set that, or name another sink.topic",
+        found.name()
+    ))
 }
 
 fn invalid_data(what: String) -> io::Error {

@@ -6,8 +6,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::holder::TopicHolder;
 use super::outgoing::Outgoing;
-use super::output::{KafkaOutput, output_topic};
+use super::output::{KafkaOutput, output_topic, side_topic};
+use super::owned::{OwnedTopics, TopicRole};
 use super::read_back::io_error;
 use super::transaction::Transactions;
 use crate::kafka::broker::{Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest};
@@ -17,7 +19,7 @@ use crate::sinks::cluster_changes::ClusterChanges;
 use crate::sinks::decisions::{DecisionBook, LastDecisions};
 use crate::sinks::rows::cluster_json::ReportChange;
 use crate::sinks::side::SideDelta;
-use crate::sinks::{Decision, DecisionMode, PairStyle, Sink, StandardError};
+use crate::sinks::{Decision, DecisionMode, OutputGuard, PairStyle, Sink, StandardError};
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
@@ -41,6 +43,9 @@ pub struct KafkaSink {
     known: Option<Mark>,
     /// The output topic, once it has been looked up.
     found: Option<Topic>,
+    /// The topic of dead letters, once the run writes there.
+    letters: Option<Topic>,
+    owned: OwnedTopics,
 }
 
 impl KafkaSink {
@@ -70,10 +75,19 @@ impl KafkaSink {
     ///
     /// Causes and times are not written unless requested ([`Self::with_causes`], [`Self::with_times`]).
     pub fn new(output: KafkaOutput, evidence: Option<StandardError>) -> Self {
-        let transactions = Transactions::new(&output);
-        let outgoing = Outgoing::default();
-        let (clusters, decisions) = (None, None);
-        Self { output, evidence, clusters, decisions, outgoing, transactions, known: None, found: None }
+        let owned = OwnedTopics::default();
+        Self {
+            transactions: Transactions::new(&output, &owned),
+            output,
+            evidence,
+            clusters: None,
+            decisions: None,
+            outgoing: Outgoing::default(),
+            known: None,
+            found: None,
+            letters: None,
+            owned,
+        }
     }
 
     /// As [`Self::new`], but writes decisions. `clusters` must be empty.
@@ -118,19 +132,23 @@ impl KafkaSink {
                 found.partitions
             )));
         }
+        self.owned.add(&admin, progress, TopicRole::Marks)?;
         let (wanted, settings) = output_topic(&self.output.topic, self.output.envelope);
         admin.ensure_with(wanted, settings)?;
-        self.found = admin.topic(&self.output.topic)?;
+        self.found = self.owned.add(&admin, &self.output.topic, TopicRole::Output)?;
         if let Some(topic) = &self.output.dead_letter {
             admin.ensure_with(TopicRequest { topic, partitions: None, compacted: false }, KEEPS_ALL)?;
+            self.letters = self.owned.add(&admin, topic, TopicRole::Letters)?;
         }
         Ok(())
     }
 
     /// Writes the encoded records and a mark in one transaction, exactly once.
     fn write(&mut self, mark: &Mark) -> Result<(), KafkaFailure> {
-        self.transactions.write(&self.outgoing, self.known.as_ref(), mark)?;
-        self.known = Some(mark.clone());
+        self.owned.check()?;
+        let mark = Mark { letters_topic: self.letters.clone(), ..mark.clone() };
+        self.transactions.write(&self.outgoing, self.known.as_ref(), &mark)?;
+        self.known = Some(mark);
         self.outgoing.clear();
         Ok(())
     }
@@ -176,6 +194,12 @@ impl Sink for KafkaSink {
                  and it cannot be corrected"
             );
         }
+        if let Some((was, is)) = found.letters_topic.as_ref().zip(self.letters.as_ref())
+            && was.name == is.name
+            && !was.is(is)
+        {
+            tracing::warn!("{was} was created again, it is {is} now: the dead letters that it held are lost");
+        }
         let mark = Mark { run: self.output.run.clone(), ..found.clone() };
         self.write(&mark).map_err(io_error)?;
         Ok(Standing::At(Box::new(found)))
@@ -183,6 +207,10 @@ impl Sink for KafkaSink {
 
     fn topic(&self) -> Option<Topic> {
         self.found.clone()
+    }
+
+    fn guard(&self) -> Option<OutputGuard> {
+        Some(self.owned.guard(&self.output.connection, self.output.refresh))
     }
 
     /// Empty for clusters and decisions: the topic holds no pairs. What it holds is read here and corrected
@@ -278,7 +306,12 @@ impl Sink for KafkaSink {
     }
 
     fn side_rows(&mut self, name: &str, each: &mut dyn FnMut(SideDelta)) -> io::Result<()> {
-        self.output.side_rows(name, each)
+        let admin = Admin::new(&self.output.connection).map_err(io_error)?;
+        // No client joins the group of a topic that does not exist.
+        admin.ensure_with(side_topic(name), KEEPS_ALL).map_err(io_error)?;
+        self.owned.hold(TopicHolder::join(&self.output, name).map_err(io_error)?);
+        self.output.side_rows(name, each)?;
+        self.owned.add(&admin, name, TopicRole::Rows).map(drop).map_err(io_error)
     }
 
     fn side(&mut self, name: &str, epoch: Epoch, deltas: &[SideDelta]) -> io::Result<()> {

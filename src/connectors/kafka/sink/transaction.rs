@@ -11,6 +11,7 @@ use rdkafka::types::RDKafkaErrorCode;
 use super::claim::Claim;
 use super::outgoing::{LETTER_BYTES, Outgoing};
 use super::output::KafkaOutput;
+use super::owned::{OwnedTopics, TopicRole};
 use super::read;
 use crate::failpoint;
 use crate::kafka::broker::{KafkaFailure, Producer, close_in_background};
@@ -30,6 +31,8 @@ const APART: Duration = Duration::from_millis(200);
 /// A transactional producer, replaced after failures.
 pub(super) struct Transactions {
     output: KafkaOutput,
+    /// Every loop that waits for a broker ends once one of these is lost.
+    owned: OwnedTopics,
     /// `None` before the output is taken over.
     claim: Option<Claim>,
     /// `None` before the first producer, and between two.
@@ -47,8 +50,8 @@ enum TransactionFailure {
 }
 
 impl Transactions {
-    pub(super) fn new(output: &KafkaOutput) -> Self {
-        Self { output: output.clone(), claim: None, producer: None }
+    pub(super) fn new(output: &KafkaOutput, owned: &OwnedTopics) -> Self {
+        Self { output: output.clone(), owned: owned.clone(), claim: None, producer: None }
     }
 
     /// Claims the id and takes it from every earlier run. Returns the last mark in the topic.
@@ -79,6 +82,9 @@ impl Transactions {
             serde_json::to_vec(mark).map_err(|error| KafkaFailure::Fatal(format!("the mark: {error}")))?;
         loop {
             let outcome = self.attempt(outgoing, &encoded);
+            if outcome.is_err() {
+                self.owned.check()?;
+            }
             let failure = match outcome {
                 Ok(()) => return Ok(()),
                 Err(TransactionFailure::Aborted(failure)) => {
@@ -112,11 +118,18 @@ impl Transactions {
         if last.as_ref() == known {
             return Ok(false);
         }
-        let whose = last.map_or_else(|| "none".to_owned(), |last| format!("that of run {}", last.run));
+        let KafkaOutput { progress_topic, transactional_id, .. } = &self.output;
+        let Some(last) = last else {
+            return Err(KafkaFailure::Fatal(format!(
+                "topic \"{progress_topic}\" no longer holds the mark of this run: it was deleted, or created \
+                 again; {}",
+                TopicRole::Marks.remedy()
+            )));
+        };
         Err(KafkaFailure::Fenced(format!(
-            "another run has taken over the transactional id \"{}\": the last mark in topic \"{}\" is \
-             {whose}, not one of this run",
-            self.output.transactional_id, self.output.progress_topic
+            "another run has taken over the transactional id \"{transactional_id}\": the last mark in topic \
+             \"{progress_topic}\" is that of run {}, not one of this run",
+            last.run
         )))
     }
 
@@ -148,6 +161,7 @@ impl Transactions {
                     return self.check_claims();
                 };
                 let failure = KafkaFailure::from_error(&error, &what);
+                self.owned.check()?;
                 // Polls the client, so that it reports its errors, for the length of a pause.
                 producer.poll(APART);
                 if let Some(fatal @ KafkaFailure::Fatal(_)) = producer.context().last() {
@@ -216,10 +230,14 @@ impl Transactions {
         for (key, value) in outgoing.records() {
             let mut record = BaseRecord::to(topic).key(key);
             record.payload = value;
-            send(producer, record)?;
+            send(producer, &self.owned, record)?;
         }
         for (of_rows, key, value) in outgoing.side_records() {
-            send(producer, BaseRecord::to(of_rows).key(key.as_bytes()).payload(value.as_bytes()))?;
+            send(
+                producer,
+                &self.owned,
+                BaseRecord::to(of_rows).key(key.as_bytes()).payload(value.as_bytes()),
+            )?;
         }
         for letter in dead_letter.iter().flat_map(|_| outgoing.kept_letters()) {
             let whole = letter.raw.as_deref();
@@ -240,9 +258,13 @@ impl Transactions {
                 BaseRecord::to(dead_letter.as_deref().unwrap_or_default()).headers(headers);
             record.key = letter.key.as_deref();
             record.payload = raw;
-            send(producer, record)?;
+            send(producer, &self.owned, record)?;
         }
-        send(producer, BaseRecord::to(progress_topic).key(transactional_id.as_bytes()).payload(mark))
+        send(
+            producer,
+            &self.owned,
+            BaseRecord::to(progress_topic).key(transactional_id.as_bytes()).payload(mark),
+        )
     }
 
     /// Commits; repeats the call until the broker answers.
@@ -252,6 +274,7 @@ impl Transactions {
                 return Ok(());
             };
             let failure = KafkaFailure::from_error(&error, what);
+            self.owned.check().map_err(StepFailure::Unknown)?;
             match &error {
                 // Records are still in flight. The library fails them once the transaction has timed out.
                 KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut) => {
@@ -277,6 +300,7 @@ impl Transactions {
             let Err(error) = producer.abort_transaction(APART) else { return Ok(()) };
             producer.poll(APART);
             let failure = KafkaFailure::from_error(&error, what);
+            self.owned.check().map_err(TransactionFailure::Unknown)?;
             match &error {
                 KafkaError::Transaction(error) if matches!(next_step(error), NextStep::Retry) => {
                     producer.context().retries(&failure);
@@ -341,11 +365,16 @@ fn next_step(error: &RDKafkaError) -> NextStep {
 }
 
 /// Passes a record to the client; waits while its queue is full.
-fn send(producer: &Producer, mut record: BaseRecord<'_, [u8], [u8]>) -> Result<(), StepFailure> {
+fn send(
+    producer: &Producer,
+    owned: &OwnedTopics,
+    mut record: BaseRecord<'_, [u8], [u8]>,
+) -> Result<(), StepFailure> {
     loop {
         match producer.send(record) {
             Ok(()) => return Ok(()),
             Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), refused)) => {
+                owned.check().map_err(StepFailure::Unknown)?;
                 record = refused;
                 producer.poll(STEP);
             }

@@ -20,26 +20,30 @@
 //! - A gap between the wanted and the available offsets ends the run ([`SourceError::Lost`]). So does a
 //!   deleted topic: a new topic of the same name has other records at the same offsets. [`SourceInfo::topic`]
 //!   identifies the topic by its unique id.
+//! - A topic that was restored from a copy and written on has other records at the offsets of lost ones. So
+//!   the last record read of each partition is remembered, and compared at the next start ([`changed`]).
 //!
 //! **Compaction.** A compacted topic does not give the same records again ([`SourceInfo::repeats`]), so a run
 //! that has to repeat records corrects its output. At least the last record of each document is read, if no
 //! tombstone is missed. The broker keeps a tombstone for `delete.retention.ms` after its document has been
 //! compacted away. So documents that were read as of some time ([`AsOf`]) are valid for that long. After
-//! that, a tombstone may have expired unread, and all documents are read again. The reader notes the ends of
-//! the partitions from time to time, and closes an epoch even if no records arrive, so that the stored time
-//! does not become outdated.
+//! that, a tombstone may have expired unread, and all documents are read again: a run whose reading is late
+//! ends for that. The reader notes the ends of the partitions from time to time, and closes an epoch even if
+//! no records arrive, so that the stored time does not become outdated.
 //!
 //! **Waiting.** An unreachable broker is waited for as long as the connection's patience, which is unlimited
 //! in a run, with a line in the log. The backlog is measured on a separate thread ([`watch`]).
 
 mod announce;
 mod begin;
+mod changed;
 mod policy;
 mod reader;
 mod texts;
 mod topic;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,13 +53,15 @@ use reader::KafkaReader;
 use texts::KafkaTexts;
 
 use crate::intake::{
-    Announce, AsOf, EpochLimits, OffsetGap, Source, SourceError, SourceInfo, SourceReader, Texts, Tombstones,
+    Announce, AsOf, ChangedRecord, EpochLimits, OffsetGap, Source, SourceError, SourceInfo, SourceReader,
+    Texts,
 };
 use crate::kafka::broker::Admin;
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::text::TextColumns;
-use dupflow_core::time::{Offsets, unix_milliseconds};
+use dupflow_core::time::{LastRecord, Offsets, unix_milliseconds};
 
+pub use policy::watches_expire;
 pub use topic::Kafka;
 
 /// How long reading a text back waits for a broker.
@@ -82,9 +88,6 @@ impl Source for Kafka {
             );
         }
         let tombstones = policy::tombstones(&admin, &self.topic).map_err(|failure| self.failed(&failure))?;
-        if let Some(Tombstones { stay, .. }) = tombstones {
-            self.as_of.set_stay(stay);
-        }
         Ok(SourceInfo { topic, repeats: tombstones.is_none(), tombstones, held: Some(held), at })
     }
 
@@ -109,6 +112,14 @@ impl Source for Kafka {
     fn begin_left(&mut self, from: &Offsets) -> Result<(Offsets, Vec<OffsetGap>), SourceError> {
         let client = self.client()?;
         PartitionStarts { kafka: self, client: client.get() }.left(from)
+    }
+
+    fn changed(
+        &mut self,
+        last: &BTreeMap<u32, LastRecord>,
+        may_lack: bool,
+    ) -> Result<Option<ChangedRecord>, SourceError> {
+        changed::changed(self, last, may_lack)
     }
 
     fn as_of(&self) -> Option<Arc<AsOf>> {

@@ -30,7 +30,15 @@ pub(super) fn tombstones(admin: &Admin, topic: &str) -> Result<Option<Tombstones
     Ok(Some(Tombstones { stay: USUAL_STAY, all_held: false, is_known: false }))
 }
 
-/// The same, from the values of `cleanup.policy` and `delete.retention.ms`.
+/// The warning of a topic of watches whose records expire by these settings.
+pub fn watches_expire(topic: &str, limits: &str) -> String {
+    format!(
+        "topic \"{topic}\" expires ({limits}): each watch ends when its record does; set \
+         cleanup.policy=compact"
+    )
+}
+
+/// How long tombstones are kept, from the values of `cleanup.policy` and `delete.retention.ms`.
 fn read(policy: &str, stay: Option<&str>) -> Option<Tombstones> {
     let has = |name| policy.split(',').any(|part| part.trim() == name);
     let milliseconds = stay.and_then(|stay| stay.parse().ok());

@@ -14,7 +14,9 @@ use super::begin::PartitionStarts;
 use super::topic::{DetachedClient, Kafka};
 use super::watch;
 use crate::formats::{KeyedRecord, KeyedRecords};
-use crate::intake::{BadRecords, Batch, Closed, Payload, Queue, Refused, SourceError, SourceReader};
+use crate::intake::{
+    BadRecords, Batch, Closed, LateReading, Payload, Queue, Refused, SourceError, SourceReader,
+};
 use crate::kafka::broker::{KafkaFailure, code_of, topic_by_name};
 use crate::mark::Topic;
 use dupflow_core::time::{Clock, Offsets, SystemClock, unix_milliseconds};
@@ -97,7 +99,8 @@ impl SourceReader for KafkaReader {
         };
         reading.add(&self.begin, false)?;
         let _watching = watch::start(&self.kafka);
-        let mut refresh_at = clock.now() + self.kafka.refresh;
+        let every = self.kafka.as_of.interval(self.kafka.refresh);
+        let mut refresh_at = clock.now() + every;
         // Process 0 does this for all processes.
         let looks = self.kafka.share.0 == 0;
         let mut sign_at = clock.now() + SIGN_OF_LIFE;
@@ -128,7 +131,7 @@ impl SourceReader for KafkaReader {
                     reading.say_nothing();
                     sign_at = clock.now() + SIGN_OF_LIFE;
                 }
-                refresh_at = clock.now() + self.kafka.refresh;
+                refresh_at = clock.now() + every;
             }
             reading.gather()?;
         }
@@ -264,17 +267,9 @@ impl TopicReading<'_> {
             Some((u32::try_from(number).ok()?, u64::try_from(end).ok()?))
         };
         if let Some(ends) = found.map(|partition| end(partition.id())).collect() {
-            let behind = self.kafka.as_of.note(at, ends);
-            if let Some(behind) = behind {
-                tracing::warn!(
-                    topic = self.kafka.topic,
-                    behind_seconds = behind.as_secs(),
-                    "reading is behind for longer than the compacted topic keeps the ends of documents \
-                     (delete.retention.ms): some may have gone \
-                     unread, and their documents stay; raise it, move state.path away, and start again: all \
-                     is read again, and the output is corrected"
-                );
-            }
+            let input = || Arc::clone(self.input);
+            let late = |late: LateReading| SourceError::Failed { input: input(), what: late.to_string() };
+            self.kafka.as_of.note(at, ends).map_err(late)?;
         }
         Ok(())
     }
@@ -545,6 +540,6 @@ fn index(partition: u32) -> i32 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 fit a float's 53 bits")]
-fn seconds(ms: i64) -> f64 {
+pub(super) fn seconds(ms: i64) -> f64 {
     ms as f64 / 1000.0
 }

@@ -3,6 +3,8 @@
 //! ```text
 //! {"epoch":7,"diff":1,"document":"…","cluster":"…"}                  a change of a membership
 //! {"epoch":7,"diff":1,"cluster":"…","size":123456,"giant":true}      a change of a giant
+//! {"epoch":7,"document":"…","cluster":"…"}                           the present cluster of a document
+//! {"epoch":7,"cluster":"…","size":123456,"giant":true}               the present size of a giant
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +28,23 @@ pub(crate) fn write_change(
     times: Option<EpochTimes>,
 ) -> io::Result<()> {
     write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
+    write_report(out, report, times)
+}
+
+/// Writes the present state of a document or a giant without a line break.
+#[cfg(any(feature = "kafka", test))]
+pub(crate) fn write_present(
+    out: &mut impl Write,
+    epoch: Epoch,
+    report: &ClusterReport,
+    times: Option<EpochTimes>,
+) -> io::Result<()> {
+    write!(out, "{{\"epoch\":{epoch},")?;
+    write_report(out, report, times)
+}
+
+/// Writes from the key `document`, or `cluster` of a giant, to the end of the object.
+fn write_report(out: &mut impl Write, report: &ClusterReport, times: Option<EpochTimes>) -> io::Result<()> {
     if let ClusterReport::Member { document, .. } = report {
         out.write_all(b"\"document\":")?;
         write_id(out, document)?;
@@ -85,7 +104,7 @@ pub(crate) fn read_change(line: &[u8]) -> io::Result<(ClusterReport, i8)> {
 }
 
 /// Parses a record of the upsert envelope: the present cluster of the document `key`, or the present size of
-/// the giant `key`.
+/// the giant `key`. Records of earlier versions name the document in the key only.
 ///
 /// # Errors
 /// If the record is neither.
@@ -93,7 +112,9 @@ pub(crate) fn read_change(line: &[u8]) -> io::Result<(ClusterReport, i8)> {
 pub(crate) fn read_present(key: &[u8], value: &[u8]) -> io::Result<ClusterReport> {
     let id = std::str::from_utf8(key).ok().and_then(DocId::new);
     let report = |(document, line): (DocId, ClusterLine)| match line {
-        ClusterLine { diff: None, document: None, cluster, size: None, giant: false } => {
+        ClusterLine { diff: None, document: named, cluster, size: None, giant: false }
+            if named.as_ref().is_none_or(|named| *named == document) =>
+        {
             Some(ClusterReport::Member { cluster, document })
         }
         ClusterLine { diff: None, document: None, cluster, size: Some(size), giant: true }
@@ -173,10 +194,16 @@ mod tests {
                     let line = written(&(report.clone(), diff.into()));
                     assert_eq!(read_change(&line).unwrap(), (report.clone(), diff));
                 }
-                let mut now = b"{\"epoch\":7,".to_vec();
-                write_cluster(&mut now, &report, None).unwrap();
+                let mut now = Vec::new();
+                write_present(&mut now, 7, &report, None).unwrap();
                 assert_eq!(read_present(key.as_bytes(), &now).unwrap(), report);
-                assert!(read_present(b"", &now).is_err() && read_present(b"\xff", &now).is_err());
+                for other in [&b""[..], b"\xff", b"another"] {
+                    assert!(read_present(other, &now).is_err());
+                }
+                // As earlier versions wrote it.
+                let mut without_document = b"{\"epoch\":7,".to_vec();
+                write_cluster(&mut without_document, &report, None).unwrap();
+                assert_eq!(read_present(key.as_bytes(), &without_document).unwrap(), report);
             }
         }
         for line in [

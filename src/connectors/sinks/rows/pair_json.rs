@@ -24,16 +24,10 @@ use dupflow_core::time::{Epoch, EpochTimes, UnixTime};
 /// Standard error of a pair's similarity under the sketch of the pipeline; a pure function of the pair.
 pub type StandardError = Box<dyn Fn(&DocPair) -> f64 + Send>;
 
-/// Default of `diff` in a line without one: a line of final pairs.
-fn default_diff() -> i8 {
-    1
-}
-
 /// A delta as parsed.
 #[derive(Deserialize)]
 struct DeltaLine {
-    #[serde(default = "default_diff")]
-    diff: i8,
+    diff: Option<i8>,
     a: DocId,
     b: DocId,
     similarity: f64,
@@ -74,8 +68,8 @@ impl PairStyle {
 #[derive(Clone, Debug)]
 pub(crate) struct ReadDelta {
     pub(crate) pair: DocPair,
-    /// 1 if the line has none.
-    pub(crate) diff: i8,
+    /// `None` in a line of final pairs, and in a record of the upsert envelope.
+    pub(crate) diff: Option<i8>,
     /// Whether the line says if the first document is of a reference.
     pub(crate) has_sides: bool,
 }
@@ -88,6 +82,7 @@ pub(crate) struct ReadDelta {
 /// If the line is no delta, or removes a pair that is not in `pairs`, or adds one that is.
 pub(crate) fn apply(line: &str, pairs: &mut BTreeSet<DocPair>) -> io::Result<bool> {
     let ReadDelta { pair: found, diff, has_sides } = read_delta(line)?;
+    let diff = diff.unwrap_or(1);
     let least = DocPair { evidence: Evidence::default(), ..found.clone() };
     let is_same = |known: &&DocPair| known.pair == found.pair && known.similarity == found.similarity;
     let known = pairs.range(least..).next().filter(is_same).cloned();

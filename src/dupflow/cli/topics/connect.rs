@@ -9,7 +9,7 @@ use crate::plural::counted;
 use dupflow_connectors::kafka::broker::{
     Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest, TopicSettings, close_in_background,
 };
-use dupflow_connectors::kafka::{output_topic, side_topic, unknown_rows};
+use dupflow_connectors::kafka::{output_topic, side_topic, unknown_rows, watches_expire};
 
 /// Longest wait for a broker.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -64,7 +64,10 @@ impl<'a> TopicReport<'a> {
         }
         if let Some(topic) = deployment.watch.as_ref().and_then(|watch| watch.topic.as_ref()) {
             match look(report.admin, topic) {
-                Ok(line) => report.add(&line),
+                Ok(line) => {
+                    report.add(&line);
+                    report.watches(topic);
+                }
                 Err(failure) => report.problems.push(failure.to_string()),
             }
         }
@@ -191,6 +194,15 @@ impl<'a> TopicReport<'a> {
         match unknown_rows(self.admin, topic) {
             Ok(None) => self.kept(topic, false),
             Ok(Some(why)) => self.problems.push(why),
+            Err(failure) => self.problems.push(failure.to_string()),
+        }
+    }
+
+    /// Checks a topic of watches: its records should not expire.
+    fn watches(&mut self, topic: &str) {
+        match self.admin.expiry(topic) {
+            Ok(None) => {}
+            Ok(Some(limits)) => self.warn(&watches_expire(topic, &limits)),
             Err(failure) => self.problems.push(failure.to_string()),
         }
     }

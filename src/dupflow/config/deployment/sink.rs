@@ -75,7 +75,7 @@ pub(super) fn sink(settings: &mut FileSettings) -> SinkConfig {
     let progress_topic = settings.read("sink.progress_topic", topic_name);
     let transactional_id = settings
         .read("sink.transactional_id", |v| v.text().filter(|name| !name.is_empty()).map(str::to_owned));
-    let envelopes = [("delta", OutputEnvelope::Delta), ("upsert", OutputEnvelope::Upsert)];
+    let envelopes = OutputEnvelope::ALL.map(|envelope| (envelope.name(), envelope));
     SinkConfig::Kafka {
         progress_topic: progress_topic.unwrap_or_else(|| format!("{topic}-progress")),
         transactional_id: transactional_id.unwrap_or_else(|| format!("dupflow-{topic}")),

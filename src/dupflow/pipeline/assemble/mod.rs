@@ -210,6 +210,10 @@ fn described(plan: &Plan, deployment: &Deployment, held: &FieldRules) -> Descrip
         let (key, value) = TableOutput::WITH_DELTAS;
         described = described.with(key, value);
     }
+    if let SinkConfig::Kafka { envelope, .. } = &deployment.sink {
+        // One topic holds changes or present values, not both.
+        described = described.with("sink.envelope", envelope.name());
+    }
     described = described.and(described_fields(held));
     for (key, value) in deployment.source.description() {
         described = described.with(key, &*value);

@@ -169,6 +169,7 @@ impl SinkParts<'_> {
                 Some(DeadLetterConfig::File(_)) | None => None,
             },
             timeout: *transaction,
+            refresh: self.deployment.source.topic_refresh(),
             run: self.run.to_owned(),
         };
         let sink = match self.deployment.emit {

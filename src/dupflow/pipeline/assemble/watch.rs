@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use super::error::AssembleError;
 use super::mode::Mode;
-#[cfg(feature = "kafka")]
-use crate::config::SourceConfig;
 use crate::config::{Deployment, Plan, WatchConfig};
 use crate::pipeline::continuity::WatchParts;
 use dupflow_connectors::formats::InputLayout;
@@ -46,6 +44,8 @@ pub(super) fn parts(
         }
         let watches = read.map_err(|what| wrong("watch", what))?.watches;
         tracing::info!(watches = watches.len(), "the inputs of the watch list are read");
+        #[cfg(feature = "kafka")]
+        watch.topic.iter().for_each(|topic| warn_of_expiry(deployment, topic));
         // The run has not begun, so it has not ended either.
         list.give(watches).unwrap_or_default();
     }
@@ -87,6 +87,19 @@ fn given(plan: &Plan, deployment: &Deployment, watch: &WatchConfig) -> GivenList
     GivenList::new(inputs, fields, watch.refresh)
 }
 
+/// Warns of a topic whose watches end by themselves.
+#[cfg(feature = "kafka")]
+fn warn_of_expiry(deployment: &Deployment, topic: &str) {
+    use dupflow_connectors::kafka::broker::Admin;
+    use dupflow_connectors::kafka::watches_expire;
+
+    match Admin::new(&deployment.kafka).and_then(|admin| admin.expiry(topic)) {
+        Ok(None) => {}
+        Ok(Some(limits)) => tracing::warn!("{}", watches_expire(topic, &limits)),
+        Err(error) => tracing::warn!(%error, topic, "whether its watches expire is not known"),
+    }
+}
+
 /// Opens a topic of watches at its first record.
 #[cfg(feature = "kafka")]
 fn topic_of(deployment: &Deployment, topic: String) -> OpenGiven {
@@ -95,10 +108,7 @@ fn topic_of(deployment: &Deployment, topic: String) -> OpenGiven {
     use dupflow_connectors::kafka::{Kafka, Start};
 
     let connection = deployment.kafka.clone();
-    let refresh = match &deployment.source {
-        SourceConfig::Kafka { refresh, .. } => *refresh,
-        SourceConfig::Files { .. } | SourceConfig::Table(_) => Duration::from_secs(60),
-    };
+    let refresh = deployment.source.topic_refresh();
     Box::new(move || {
         Ok(Box::new(Kafka {
             connection: connection.clone(),

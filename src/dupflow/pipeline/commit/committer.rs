@@ -30,14 +30,14 @@ use crate::pipeline::error::RunError;
 use crate::pipeline::past::Past;
 use crate::pipeline::side_outputs::SideOutputs;
 use dupflow_connectors::failpoint;
-use dupflow_connectors::intake::{Announce, AsOf, BadRecords};
+use dupflow_connectors::intake::{Announce, AsOf, BadRecords, SourceError};
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::watch::{NoticeFile, WatchList};
 use dupflow_core::doc::DocChange;
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::run::metrics::{Counter, Metrics};
-use dupflow_core::time::{Clock, Epoch, EpochTimes, LiveFrom, Progress, unix_seconds};
+use dupflow_core::time::{Clock, Epoch, EpochTimes, LiveFrom, Progress, unix_milliseconds, unix_seconds};
 use dupflow_engine::dataflow::ClosedEpoch;
 
 /// Approximate limit of corrections in one commit: a broker limits the duration of a transaction.
@@ -247,6 +247,7 @@ impl Committer {
 
     /// One commit of the sink, up to `progress`.
     fn write(&mut self, progress: Progress) -> Result<(), RunError> {
+        self.reached(&progress)?;
         if let Some(file) = &mut self.letters {
             file.sync().map_err(RunError::Letters)?;
             self.mark.letters = Some(file.length());
@@ -258,9 +259,6 @@ impl Committer {
         {
             keeper.put_table(table.fingerprint)?;
             failpoint::reach("table");
-        }
-        if let Some(at) = self.as_of.as_ref().and_then(|as_of| as_of.reached(&progress.next)) {
-            self.mark.as_of = Some(at);
         }
         if let Some(tally) = &mut self.mark.tally {
             tally.replaced = self.metrics.get(Counter::ReplacedAcrossFiles);
@@ -277,8 +275,20 @@ impl Committer {
         Ok(())
     }
 
+    /// Notes as of when everything has been read. Fails before a commit of what was read too late.
+    fn reached(&mut self, progress: &Progress) -> Result<(), RunError> {
+        let Some(as_of) = &self.as_of else { return Ok(()) };
+        let reached = as_of.reached(&progress.next, unix_milliseconds()).map_err(|late| {
+            let input = self.mark.input.as_ref().map_or("", |topic| &topic.name).into();
+            SourceError::Failed { input, what: late.to_string() }
+        })?;
+        self.mark.as_of = reached.or(self.mark.as_of);
+        Ok(())
+    }
+
     /// Handles an epoch before the first live one.
     fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
+        self.reached(&epoch.progress)?;
         self.sides.restored(&epoch);
         let ClosedEpoch { progress, deltas, documents, kept, kept_by_others, notices, letters, .. } = epoch;
         letters.iter().for_each(|bad| self.bad.repeated(&bad.reason));

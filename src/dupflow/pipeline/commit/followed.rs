@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 
 use dupflow_connectors::mark::{Mark, Standing, Topic};
-use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::sinks::side::SideDelta;
+use dupflow_connectors::sinks::{OutputGuard, Sink};
 use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::{Epoch, EpochTimes, Progress};
@@ -60,6 +60,10 @@ impl Sink for FollowedSink {
 
     fn topic(&self) -> Option<Topic> {
         self.sink.topic()
+    }
+
+    fn guard(&self) -> Option<OutputGuard> {
+        self.sink.guard()
     }
 
     fn wants_documents(&self) -> bool {

@@ -13,7 +13,7 @@ use super::memory_watch::MemoryWatch;
 use super::process_group::{PeerProcesses, ProcessGroup, QueuePeers};
 use super::restore::{RestoreParts, restore};
 use super::running::Running;
-use super::threads::{commit, read, read_watches, spawn, write_state};
+use super::threads::{commit, read, read_watches, spawn, watch_outputs, write_state};
 use super::worker::{self, RunShared};
 use crate::pipeline::commit::{Commits, Committer, GrowthWarning, Keeper};
 use crate::pipeline::continuity::{Continuity, WatchParts};
@@ -322,6 +322,10 @@ fn start_committer(
     }
     if let Some(history) = continuity.history {
         shared.failure.ends(move || history.hurry());
+    }
+    if let Some(guard) = sink.guard() {
+        // It may wait for a broker when the run ends, so it is not joined.
+        drop(spawn("outputs", shared, |shared| watch_outputs(guard, shared)));
     }
     let counts = (Arc::clone(&shared.bad), Arc::clone(&stages.observers.metrics));
     let mut committer = Committer::new(sink, continuity.letters, keeper, counts, past);

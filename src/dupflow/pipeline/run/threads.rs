@@ -13,6 +13,7 @@ use crate::pipeline::commit::{Committer, GrowthWarning};
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::Latencies;
 use dupflow_connectors::intake::{BadRecords, Closed, SourceReader};
+use dupflow_connectors::sinks::OutputGuard;
 use dupflow_connectors::state::{StateWriter, WriterTask};
 use dupflow_connectors::watch::{GivenList, WatchList};
 use dupflow_core::run::metrics::{Counter, Counts, Metrics};
@@ -97,6 +98,15 @@ pub(super) fn read_watches(list: &WatchList, given: &GivenList, shared: &RunShar
             Ok(Ok(changes)) => tracing::info!(changes, "the watch list has changed"),
             Ok(Err(Closed)) => break,
         }
+    }
+    Ok(())
+}
+
+/// Looks at what the run writes, until the run ends.
+pub(super) fn watch_outputs(mut guard: OutputGuard, shared: &RunShared) -> Result<(), RunError> {
+    let mut wait = guard().map_err(RunError::Sink)?;
+    while shared.queue.pause(wait).is_ok() {
+        wait = guard().map_err(RunError::Sink)?;
     }
     Ok(())
 }

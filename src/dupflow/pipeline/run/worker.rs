@@ -60,13 +60,22 @@ pub(in crate::pipeline) fn start(
     let own = stages.fields.clone();
     // One worker of one process attaches the clock time, so that all workers see the same.
     let attaches_time = shared.process.0 == 0 && stages.retention.follows(RetentionClock::Wall);
+    // Only topics have ids that move between partitions, and records that may be replaced.
+    let keeps_last = stages.ids_move;
     let first_here = shared.process.0 * workers;
     let parts = move |index: usize| -> (Box<dyn Intake>, Box<dyn Emit>) {
         let decoder = Decoder::with_own(&fields, &own);
         let worker = index - first_here;
-        let events =
-            WorkerIntake { shared: Arc::clone(&shared), worker, decoder, batch: None, attaches_time };
-        (Box::new(events), Box::new(ToCommitter(Arc::clone(&shared))))
+        let shared = Arc::clone(&shared);
+        let events = WorkerIntake {
+            shared: Arc::clone(&shared),
+            worker,
+            decoder,
+            batch: None,
+            attaches_time,
+            keeps_last,
+        };
+        (Box::new(events), Box::new(ToCommitter(shared)))
     };
     match data {
         None => Workers::start(stages, first, workers, cancellation, parts),
@@ -83,6 +92,8 @@ struct WorkerIntake {
     batch: Option<Batch>,
     /// Whether this worker attaches the time at which batches are read.
     attaches_time: bool,
+    /// Whether the last record of each partition is remembered.
+    keeps_last: bool,
 }
 
 impl Intake for WorkerIntake {
@@ -110,7 +121,7 @@ impl Intake for WorkerIntake {
 
     fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> dataflow::BatchEnd {
         let batch = self.batch.take().expect("a batch is pulled before it is read");
-        let end = batch.end();
+        let (end, last) = (batch.end(), batch.last_record().filter(|_| self.keeps_last));
         let seen = batch.seen.map(|hash| (self.shared.process.0, hash));
         let mut letters = Vec::new();
         if let Payload::Kept(documents) = &batch.payload {
@@ -131,7 +142,7 @@ impl Intake for WorkerIntake {
         newest.into_iter().for_each(|newest| self.shared.status.reading().event(newest));
         self.shared.queue.give_back(batch);
         let at = self.attaches_time.then(|| self.shared.clock.unix());
-        dataflow::BatchEnd { end, letters, seen, at }
+        dataflow::BatchEnd { end, last, letters, seen, at }
     }
 
     fn wake_with(&mut self, wake: Box<dyn Fn() + Send>) {

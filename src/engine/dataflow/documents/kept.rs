@@ -104,6 +104,19 @@ pub(in crate::dataflow) fn keep_slot(id: &DocId, key: EventKey, changes: &mut Ch
     });
 }
 
+/// The position of the event for which a value was kept; of a slot, the position in its key. `None` if the
+/// bytes are not what a run kept.
+pub fn kept_position(value: &[u8]) -> Option<Position> {
+    let (partition, rest) = value.split_first_chunk()?;
+    let (offset, rest) = rest.split_first_chunk()?;
+    let (_, rest) = rest.split_first_chunk::<8>()?;
+    let (kind, rest) = rest.split_first()?;
+    if kind & !(WITH_KEY | WITH_LENGTH | WITH_FIELDS) == SLOT {
+        return EventKey::read(rest).map(|(key, _)| key.position());
+    }
+    Some(Position { partition: u32::from_le_bytes(*partition), offset: u64::from_le_bytes(*offset) })
+}
+
 /// Decodes a document's arrival; `None` if the bytes are not what [`keep`] wrote under this scheme.
 pub(in crate::dataflow) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker) -> Option<Arrival> {
     let id = DocId::new(str::from_utf8(id).ok()?)?;
@@ -189,6 +202,10 @@ mod tests {
         let (name, kept) = changes.iter().next().unwrap();
         let back = restore(name, kept.unwrap(), maker).unwrap();
         assert_eq!((back.id.as_str(), back.facts()), ("頁/1", arrival.facts()));
+        assert_eq!([kept, both].map(|value| kept_position(value.unwrap())), [Some(position); 2]);
+        let mut slot = Changes::default();
+        keep_slot(&arrival.id, greater, &mut slot);
+        assert_eq!(kept_position(slot.iter().next().unwrap().1.unwrap()), Some(position));
         assert_eq!(back.fields, arrival.fields);
         assert_eq!(back.key(), EventKey::new(ts, position));
         assert_eq!((back.hash, back.is_restored), (hash::bytes(0, "頁/1".as_bytes()), true));

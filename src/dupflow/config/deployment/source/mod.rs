@@ -51,6 +51,14 @@ pub enum SourceConfig {
 }
 
 impl SourceConfig {
+    /// The interval at which topics are looked at: of the input, of the output, of watches.
+    pub fn topic_refresh(&self) -> Duration {
+        match self {
+            Self::Kafka { refresh, .. } => *refresh,
+            Self::Files { .. } | Self::Table(_) => Duration::from_secs(TOPIC_REFRESH),
+        }
+    }
+
     /// The settings of the source that decide which documents a record makes, where they differ from the
     /// default. For files it always has `source.kind`; a topic is named in the mark.
     pub fn description(&self) -> Vec<(&'static str, String)> {
@@ -133,6 +141,10 @@ const FILES_KEYS: &[&str] = &[
 const CANONICAL_KEY: &str = "source.canonical_url";
 /// Also a key of tables, which are followed too.
 const FOLLOW_KEY: &str = "source.follow";
+
+/// The default of `source.refresh_seconds`.
+const TOPIC_REFRESH: u64 = 30;
+
 const TOPIC_KEYS: &[&str] = &["source.topic", "source.start", "source.headers", "source.refresh_seconds"];
 const RECORD_KEYS: &[&str] = &["source.format", "source.text_path", "source.id_path", "source.ts_path"];
 const COMMIT_KEYS: &[&str] = &["commit.interval", "commit.records", "commit.bytes"];
@@ -240,7 +252,7 @@ fn topic(settings: &mut FileSettings) -> SourceConfig {
         topic: required_topic(settings, "source.topic").unwrap_or_default(),
         start: settings.read("source.start", |v| v.text()?.parse().ok()).unwrap_or_default(),
         shape,
-        refresh: seconds(settings, "source.refresh_seconds", 1, 30),
+        refresh: seconds(settings, "source.refresh_seconds", 1, TOPIC_REFRESH),
     }
 }
 
