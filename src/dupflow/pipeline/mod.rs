@@ -27,7 +27,10 @@ mod restart;
 mod run;
 mod side_outputs;
 
-pub use assemble::{AssembleError, Mode, budget_bytes, held_fields, missing_fields, spill_to, stages};
+pub use assemble::{
+    AssembleError, Mode, budget_bytes, check_spill, check_writable, held_fields, missing_fields, spill_to,
+    stages,
+};
 pub use commit::Follower;
 pub use continuity::Continuity;
 pub use error::{RunError, chain};
