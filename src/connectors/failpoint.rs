@@ -1,7 +1,8 @@
 //! Failpoints: named points, between durable steps, at which a test ends the process as a crash would.
 //!
 //! With the feature `failpoints` the environment variable `DUPFLOW_FAILPOINT` names a point and the number of
-//! passes before it: with `commit:3`, SIGKILL ends the process when it reaches `commit` for the fourth time.
+//! passes before it: with `commit:3`, SIGKILL ends the process when it reaches `commit` for the fourth time;
+//! with `commit:3:stop`, SIGSTOP suspends it there, once.
 //! Without the feature, [`reach`] does nothing.
 
 /// Does nothing: the program is built without the feature `failpoints`.
@@ -17,22 +18,27 @@ pub fn reach(_point: &str) {
 pub fn reach(point: &str) {
     #[cfg(test)]
     passed::note(point);
+    use rustix::process::{Signal, getpid, kill_process};
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    static SET: LazyLock<Option<(String, AtomicU64)>> = LazyLock::new(|| {
+    static SET: LazyLock<Option<(String, AtomicU64, bool)>> = LazyLock::new(|| {
         let set = std::env::var("DUPFLOW_FAILPOINT").ok()?;
-        let (point, passes) = set.rsplit_once(':')?;
-        Some((point.to_owned(), AtomicU64::new(passes.parse().ok()?)))
+        let stopped = set.strip_suffix(":stop");
+        let (point, passes) = stopped.unwrap_or(&set).rsplit_once(':')?;
+        Some((point.to_owned(), AtomicU64::new(passes.parse().ok()?), stopped.is_some()))
     });
-    if let Some((set, passes)) = &*SET
-        && set == point
-        && passes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_err()
-    {
-        let own = rustix::process::getpid();
-        rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap_or(());
-        std::process::abort();
+    let Some((set, left, stops)) = &*SET else { return };
+    if set != point || left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok() {
+        return;
     }
+    if *stops {
+        left.store(u64::MAX, Ordering::SeqCst);
+        kill_process(getpid(), Signal::STOP).unwrap_or(());
+        return;
+    }
+    kill_process(getpid(), Signal::KILL).unwrap_or(());
+    std::process::abort();
 }
 
 /// The points that a thread has passed: unit tests check the order of durable steps by them.

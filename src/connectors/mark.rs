@@ -51,6 +51,9 @@ pub struct Mark {
     /// versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletes_kept_ms: Option<u64>,
+    /// The epoch of the stored state when the mark was written, if one was stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<u64>,
     /// Counts of the records up to these epochs, where a replay may be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tally: Option<RecordTally>,

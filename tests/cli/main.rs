@@ -8,6 +8,8 @@ mod against;
 mod audit;
 mod bad_input;
 mod calibrate;
+mod claims;
+mod clock;
 mod clusters;
 mod contained;
 mod decisions;

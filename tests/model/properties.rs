@@ -70,7 +70,7 @@ fn what_is_inserted_and_deleted_leaves_nothing() {
         let count = |counter| stages.observers.metrics.get(counter);
         assert_eq!(count(Counter::Inserted), count(Counter::Deleted));
         assert_eq!(count(Counter::SketchesBorn), count(Counter::SketchesDied));
-        assert_eq!(count(Counter::Added), count(Counter::Removed));
+        assert_eq!(count(Counter::Formed), count(Counter::Dissolved));
     });
 }
 

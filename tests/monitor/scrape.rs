@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dupflow::core::cluster::{ClusterKind, Clusters};
-use dupflow::core::pair::Cause;
+use dupflow::core::doc::DocId;
+use dupflow::core::pair::{Cause, Delta, DocPair, Evidence, Similarity};
 use dupflow::core::run::metrics::{Counter, Metrics};
 use dupflow::core::run::status::{Phase, Status};
 use dupflow::core::time::SystemClock;
@@ -48,9 +49,12 @@ fn values_are_those_of_the_run() {
         metrics.add(*counter, n);
     }
     metrics.add(Counter::Inserted, 1000);
-    metrics.add(Counter::Added, 2000);
+    metrics.add(Counter::Formed, 2000);
     metrics.add_look(3);
-    metrics.add_causes([Cause::Expire, Cause::Expire, Cause::Reweighed].into_iter());
+    let id = |id| DocId::new(id).unwrap();
+    let pair = DocPair::new(id("a"), id("b"), Similarity::ONE, Evidence::default()).unwrap();
+    let delta = |cause| Delta { pair: pair.clone(), diff: 1, cause };
+    metrics.add_written(&[Cause::Expire, Cause::Expire, Cause::Reweighed].map(delta));
     clock.0.store(9_500, Ordering::SeqCst);
     status.enter(Phase::Live);
     status.closed(44);
@@ -59,6 +63,7 @@ fn values_are_those_of_the_run() {
     }
     status.committed(41, Duration::from_millis(3), Duration::from_millis(7_000));
     status.set_retention_clock(1.7e9);
+    status.follow_wall_clock();
     status.set_waiting_deltas(6);
     status.set_state(40, 4096);
     status.set_bad_records(BTreeMap::from([("not_json \"\\\n".to_owned(), 9)]));
@@ -72,19 +77,21 @@ fn values_are_those_of_the_run() {
     for (counter, name, _) in Counter::TABLE {
         let more = match counter {
             Counter::Inserted => 1000.0,
-            Counter::Added => 2000.0,
+            Counter::Formed => 2000.0,
+            Counter::Added => 3.0,
             _ => 0.0,
         };
         assert!((value(&format!("{name}_total"), "") - at(*counter) - more).abs() < 0.5, "{name}");
     }
     let expected = [
         ("documents", "", 1000.0 + at(Counter::Inserted) - at(Counter::Deleted) - at(Counter::Expired)),
-        ("pairs", "", 2000.0 + at(Counter::Added) - at(Counter::Removed)),
+        ("pairs", "", 2000.0 + at(Counter::Formed) - at(Counter::Dissolved)),
         ("deltas_by_cause_total", "{cause=\"expire\"}", 2.0),
         ("deltas_by_cause_total", "{cause=\"re-weighed\"}", 1.0),
         ("closed_lag_seconds", "", 1.5),
         ("durable_lag_seconds", "", 5.5),
         ("retention_clock_seconds", "", 1.7e9),
+        ("retention_clock_ahead_seconds", "", 0.0),
         ("compared_by_look_total", "{look=\"3\"}", 1.0),
         ("compared_by_look_total", "{look=\"1\"}", 0.0),
         ("bad_records_total", "{reason=\"not_json \\\"\\\\\\n\"}", 9.0),

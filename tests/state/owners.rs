@@ -89,6 +89,61 @@ fn concurrent_openings_leave_one_owner() {
     }
 }
 
+/// A run that inspects a state takes nothing, and claims it only as it has seen it.
+#[test]
+fn a_state_is_claimed_as_it_was_seen() {
+    let memory = MemoryStore::default();
+    let mut owner = restart(memory.clone()).0;
+    publish(&mut owner, 1).unwrap();
+    let inspect = || StoredState::inspect(Box::new(memory.clone())).unwrap();
+    let mut refused = inspect();
+    assert_eq!((refused.epoch(), refused.latest(9).unwrap().unwrap().saved().epoch()), (Some(1), 1));
+    drop(refused);
+    publish(&mut owner, 2).unwrap();
+    let (mut early, mut late) = (inspect(), inspect());
+    publish(&mut owner, 3).unwrap();
+    assert!(!early.claim().unwrap(), "its owner has written since");
+    publish(&mut owner, 4).unwrap();
+    // Of two runs that have seen the same, one claims it.
+    early.look_again().unwrap();
+    late.look_again().unwrap();
+    assert_eq!(late.latest(9).unwrap().unwrap().saved().epoch(), 4);
+    assert!(late.claim().unwrap() && !early.claim().unwrap());
+    assert!(matches!(publish(&mut owner, 5).unwrap_err(), StateError::TakenOver { .. }));
+    publish(&mut late, 5).unwrap();
+    assert_eq!(restart(memory).1, 5);
+}
+
+/// An owner removes files of older publishes while another run reads the state.
+#[test]
+fn a_state_can_be_inspected_while_its_owner_writes() {
+    let memory = MemoryStore::default();
+    let mut owner = restart(memory.clone()).0;
+    for epoch in (10..600).step_by(10) {
+        publish(&mut owner, epoch).unwrap();
+        let mut seen = StoredState::inspect(Box::new(memory.clone())).unwrap();
+        (1..=3).for_each(|more| publish(&mut owner, epoch + more).unwrap());
+        let latest = seen.latest(u64::MAX).unwrap().unwrap().saved().epoch();
+        assert!(latest == epoch || latest == epoch + 3, "{latest}");
+        assert!(!seen.claim().unwrap());
+    }
+}
+
+/// What a store cannot write is known before anything is taken.
+#[test]
+fn a_store_that_cannot_be_written_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "no folder").unwrap();
+    for place in [file.clone(), file.join("below")] {
+        let error = StoredState::inspect(Box::new(Folder::new(&place))).unwrap_err();
+        assert!(
+            matches!(&error, StateError::Io { file, .. } if *file == place.display().to_string()),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn an_owned_folder_is_not_compacted_by_others() {
     let folder = tempfile::tempdir().unwrap();

@@ -69,6 +69,15 @@ pub trait Sink {
         Ok(Standing::Forgets)
     }
 
+    /// Checks that no later run has taken the destination over since. A run asks this before it takes over
+    /// what it has beside the destination, so that of two runs the same one gets both.
+    ///
+    /// # Errors
+    /// Any error of the destination; that another run has taken it over.
+    fn check_held(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// The pairs that the durable deltas accumulate to, read from the destination itself.
     ///
     /// # Errors

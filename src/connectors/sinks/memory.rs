@@ -107,6 +107,10 @@ impl<S: Sink> Sink for Arc<Mutex<S>> {
         self.lock().take_over()
     }
 
+    fn check_held(&mut self) -> io::Result<()> {
+        self.lock().check_held()
+    }
+
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         self.lock().pairs()
     }

@@ -105,6 +105,16 @@ impl StateFiles {
         self.0.sizes().map_err(|source| StateError::Io { file: self.place().to_owned(), source })
     }
 
+    /// The same; empty if there is no such folder.
+    pub(super) fn list_if_any(&self) -> Result<Vec<String>, StateError> {
+        self.list().or_else(|error| if error.is_gone() { Ok(Vec::new()) } else { Err(error) })
+    }
+
+    /// Checks that files can be written.
+    pub(super) fn probe(&self) -> Result<(), StateError> {
+        self.0.probe().map_err(|source| StateError::Io { file: self.place().to_owned(), source })
+    }
+
     pub(super) fn delete(&self, name: &str) -> Result<(), StateError> {
         self.0.delete(name).map_err(self.failed(name))
     }

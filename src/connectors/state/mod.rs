@@ -17,7 +17,7 @@
 //!   Checksums cover every byte.
 //! - The files in the manifest with the highest number are the state. A manifest is only written under a free
 //!   number. If two owners write the same number, one of the writes fails, and that owner has lost the state.
-//!   An owner begins by writing a manifest.
+//!   An owner begins by writing a manifest: its claim, under the number after the newest that it has seen.
 //! - Only the owner removes files. It does so after a publish, and only files that it wrote, listed, or found
 //!   when it opened the state, and that neither of the last two manifests lists, nor a [`Snapshot`] in use.
 //!   Files of a later owner are neither, so an owner that has lost the state without noticing removes none of
@@ -72,7 +72,7 @@ pub use report::{Inspection, ManifestReport, Verification, inspect, verify};
 pub use snapshot::{OpenSnapshot, Snapshot, UnreadShards};
 #[cfg(feature = "object-store")]
 pub use store::Objects;
-pub use store::{Folder, MemoryStore, Ownership, Store, Upload, at};
+pub use store::{Folder, MemoryStore, Ownership, Store, Upload, at, local_folder};
 pub use writers::{SharedState, StateOwner, StateWriter, StateWriters, WriterReply, WriterTask};
 
 use compaction::{CompactionJob, CompactionResult};
@@ -85,10 +85,13 @@ use writers::AskedWriters;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::time::Epoch;
 
-/// Attempts to write the first manifest while other owners open the state at the same time.
+/// Attempts to read the state, and to claim it, while other owners write there.
 const TRIES: usize = 100;
 
-/// The state, opened by its owner.
+/// Attempts to read a state while its owner writes there.
+const READS: usize = 5;
+
+/// The state: as a run has seen it, or opened by its owner.
 #[derive(Debug)]
 pub struct StoredState {
     files: StateFiles,
@@ -96,7 +99,8 @@ pub struct StoredState {
     names: SegmentNames,
     /// The other processes that write, if there are any.
     writers: Option<AskedWriters>,
-    ownership: Ownership,
+    /// `None` before the state is claimed.
+    ownership: Option<Ownership>,
     /// Number of the next manifest.
     next: u64,
     /// The manifests present, newest first; after the first publish, two.
@@ -118,18 +122,47 @@ pub struct StoredState {
 }
 
 impl StoredState {
-    /// Takes the state over: from now on every publish of an earlier owner fails with
-    /// [`StateError::TakenOver`].
+    /// [Inspects](Self::inspect) the state and [claims](Self::claim) it, whoever writes it meanwhile.
+    ///
+    /// # Errors
+    /// As of these two.
+    pub fn open(store: Box<dyn Store>) -> Result<Self, StateError> {
+        let mut state = Self::inspect(store)?;
+        state.claim_as_found()?;
+        Ok(state)
+    }
+
+    /// Reads what the state is, without taking it from its owner: a run that is refused leaves it as it is.
+    /// Checks that the store can be written.
     ///
     /// # Errors
     /// Any error of the store; if all manifests are damaged, or the newest is of another version.
-    pub fn open(store: Box<dyn Store>) -> Result<Self, StateError> {
-        let files = StateFiles::new(store);
-        let ownership = files.own()?;
-        if let Ownership::Shared(lock) = &ownership {
-            tracing::warn!(lock, "another process has this state open: it is taken over");
-        }
-        Self::take_over(files, ownership)
+    pub fn inspect(store: Box<dyn Store>) -> Result<Self, StateError> {
+        Self::inspect_files(StateFiles::new(store))
+    }
+
+    fn inspect_files(files: StateFiles) -> Result<Self, StateError> {
+        files.probe()?;
+        let owner = rand::random();
+        let mut state = Self {
+            files,
+            owner,
+            names: SegmentNames::new(owner, None),
+            writers: None,
+            ownership: None,
+            next: 1,
+            kept: Vec::new(),
+            base: Manifest::empty(),
+            segments: BTreeSet::new(),
+            snapshots: Vec::new(),
+            discards_newest: false,
+            tables: FrequencyTables::default(),
+            job: None,
+            rule: CompactionRule::default(),
+            retry_bytes: 0,
+        };
+        state.look_again()?;
+        Ok(state)
     }
 
     /// Replaces the thresholds of compaction.
@@ -147,48 +180,85 @@ impl StoredState {
     pub fn open_alone(store: Box<dyn Store>) -> Result<Self, StateError> {
         let files = StateFiles::new(store);
         report::manifests(&files)?;
-        match files.own()? {
-            Ownership::Shared(file) => Err(StateError::Owned { file }),
-            ownership => Self::take_over(files, ownership),
-        }
+        let ownership = match files.own()? {
+            Ownership::Shared(file) => return Err(StateError::Owned { file }),
+            ownership => ownership,
+        };
+        let mut state = Self::inspect_files(files)?;
+        state.ownership = Some(ownership);
+        state.claim_as_found()?;
+        Ok(state)
     }
 
-    fn take_over(files: StateFiles, ownership: Ownership) -> Result<Self, StateError> {
-        let owner = rand::random();
+    /// Reads again what the state is. Only before it is claimed.
+    ///
+    /// # Errors
+    /// As of [`Self::inspect`].
+    pub fn look_again(&mut self) -> Result<(), StateError> {
         for _ in 0..TRIES {
-            let names = files.list()?;
+            let names = self.files.list_if_any()?;
             let numbers = Manifest::numbers(&names);
-            let Some(mut kept) = read_whole(&files, &numbers)? else { continue };
-            let base = kept.first().cloned().unwrap_or_else(Manifest::empty);
-            let number = numbers.first().map_or(1, |number| number + 1);
-            let taken = Manifest { number, owner, ..base };
-            if !files.put_if_absent(&Manifest::name(number), &taken.encode())? {
-                continue;
-            }
-            // Another owner may have opened the state, published and removed files since the list was read.
-            if Manifest::numbers(&files.list()?).first() != Some(&number) {
-                continue;
-            }
-            kept.insert(0, taken.clone());
-            return Ok(Self {
-                tables: FrequencyTables::from_names(&names),
-                segments: names.into_iter().filter(|name| files::is_segment_or_part(name)).collect(),
-                files,
-                owner,
-                names: SegmentNames::new(owner, None),
-                writers: None,
-                ownership,
-                next: number + 1,
-                kept,
-                base: taken,
-                snapshots: Vec::new(),
-                discards_newest: false,
-                job: None,
-                rule: CompactionRule::default(),
-                retry_bytes: 0,
-            });
+            let Some(kept) = read_whole(&self.files, &numbers)? else { continue };
+            self.next = numbers.first().map_or(1, |number| number + 1);
+            self.base = kept.first().cloned().unwrap_or_else(Manifest::empty);
+            self.kept = kept;
+            self.tables = FrequencyTables::from_names(&names);
+            self.segments = names.into_iter().filter(|name| files::is_segment_or_part(name)).collect();
+            self.discards_newest = false;
+            return Ok(());
         }
-        Err(StateError::TakenOver { file: files.place().to_owned() })
+        Err(StateError::TakenOver { file: self.files.place().to_owned() })
+    }
+
+    /// Takes the state over, as it was when it was last looked at: from now on every publish of an earlier
+    /// owner fails with [`StateError::TakenOver`]. Returns false, and takes nothing, if an owner has written
+    /// since: then [`Self::look_again`] comes first.
+    ///
+    /// # Errors
+    /// Any error of the store.
+    pub fn claim(&mut self) -> Result<bool, StateError> {
+        if self.ownership.is_none() {
+            let ownership = self.files.own()?;
+            if let Ownership::Shared(lock) = &ownership {
+                tracing::warn!(lock, "another process has this state open: it is taken over");
+            }
+            self.ownership = Some(ownership);
+        }
+        let newest = self.kept.first().cloned().unwrap_or_else(Manifest::empty);
+        let taken = Manifest { number: self.next, owner: self.owner, ..newest };
+        // Another owner may also have published and removed files, so that the number is free again.
+        if !self.files.put_if_absent(&Manifest::name(taken.number), &taken.encode())?
+            || Manifest::numbers(&self.files.list()?).first() != Some(&taken.number)
+        {
+            return Ok(false);
+        }
+        self.next += 1;
+        self.kept.insert(0, taken);
+        Ok(true)
+    }
+
+    /// Claims the state as it is found, however often its owner writes meanwhile.
+    ///
+    /// # Errors
+    /// As of [`Self::claim`] and [`Self::look_again`].
+    pub fn claim_as_found(&mut self) -> Result<(), StateError> {
+        for _ in 0..TRIES {
+            if self.claim()? {
+                return Ok(());
+            }
+            self.look_again()?;
+        }
+        Err(StateError::TakenOver { file: self.files.place().to_owned() })
+    }
+
+    /// The epoch of the newest publish; `None` if the state is empty.
+    pub fn epoch(&self) -> Option<Epoch> {
+        Some(self.kept.first()?.saved.as_ref()?.epoch())
+    }
+
+    /// The folder or prefix.
+    pub fn place(&self) -> &str {
+        self.files.place()
     }
 
     /// The encoded scheme of the newest publish; `None` if the state is empty.
@@ -203,6 +273,17 @@ impl StoredState {
     /// Any error of the store, or a damaged segment as far as heads and footers show it; [`Snapshot::read`]
     /// detects other damage.
     pub fn latest(&mut self, at_most: Epoch) -> Result<Option<Snapshot>, StateError> {
+        for _ in 0..READS {
+            match self.latest_as_seen(at_most) {
+                // Before it is claimed, its owner removes files.
+                Err(error) if error.is_gone() && self.ownership.is_none() => self.look_again()?,
+                found => return found,
+            }
+        }
+        self.latest_as_seen(at_most)
+    }
+
+    fn latest_as_seen(&mut self, at_most: Epoch) -> Result<Option<Snapshot>, StateError> {
         let newest = self.kept.first().and_then(|manifest| manifest.saved.as_ref());
         let newest_epoch = newest.map_or(0, |saved| saved.epoch());
         let mut chosen = Manifest::empty();
@@ -272,8 +353,8 @@ impl StoredState {
         changes: &[Changes],
         through: Epoch,
     ) -> Result<(), StateError> {
-        if !matches!(self.ownership, Ownership::Alone(_)) {
-            self.ownership = self.files.own()?;
+        if !matches!(self.ownership, Some(Ownership::Alone(_))) {
+            self.ownership = Some(self.files.own()?);
         }
         self.catch_up();
         match self.publish_once(saved, changes, through) {

@@ -39,6 +39,11 @@ impl Snapshot {
         &self.saved
     }
 
+    /// The number of documents, an upper bound: there may be several versions of one.
+    pub fn documents(&self) -> u64 {
+        self.manifest.segments().map(|file| file.records - file.ended).sum()
+    }
+
     /// Checks the heads and footers of all segments.
     pub(super) fn check(&self) -> Result<(), StateError> {
         self.manifest.segments().try_for_each(|file| SegmentReader::open(&self.files, file).map(drop))

@@ -130,11 +130,11 @@ impl NoticeFile {
     }
 
     /// The run is live, and the output stands at epoch `past`: writes the difference from what the file
-    /// holds.
+    /// holds. Returns the number of notices that this takes.
     ///
     /// # Errors
     /// Any error of the file.
-    pub fn live(&mut self, past: Epoch) -> io::Result<()> {
+    pub fn live(&mut self, past: Epoch) -> io::Result<u64> {
         let mut difference = std::mem::take(&mut self.restored);
         for (of, held) in std::mem::take(&mut self.held) {
             let n = difference.entry(of).or_default();
@@ -149,7 +149,8 @@ impl NoticeFile {
         // A match with another similarity ends before it begins.
         notices.sort_by(|a, b| (&a.of.watch, &a.of.id, a.diff).cmp(&(&b.of.watch, &b.of.id, b.diff)));
         self.epoch(past, &notices)?;
-        self.commit()
+        self.commit()?;
+        Ok(notices.len() as u64)
     }
 
     /// Buffers the notices of an epoch until the next [`Self::commit`].

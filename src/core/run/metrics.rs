@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::pair::Cause;
+use crate::pair::{Cause, Delta};
 
 /// Declares the counters, each with its variant, name and help text.
 macro_rules! counters {
@@ -90,8 +90,10 @@ counters! {
         "Bytes of changes that were published, also of those that were replaced before.",
     StateFailures "state_failures" "Times that the state could not be written, and was tried again.",
     HistoryFailures "history_failures" "Times that the history could not be written, and was tried again.",
-    Added "pairs_added" "Deltas of diff 1.",
-    Removed "pairs_removed" "Deltas of diff -1.",
+    Formed "pairs_formed" "Pairs that began, those of documents that were restored or read again included.",
+    Dissolved "pairs_dissolved" "Pairs that ended.",
+    Added "pairs_added" "Deltas of diff 1 that were written.",
+    Removed "pairs_removed" "Deltas of diff -1 that were written.",
     ClustersFormed "clusters_formed" "Clusters that came up, by their ids; giants are counted apart.",
     ClustersDissolved "clusters_dissolved" "Clusters that ceased to be.",
     GiantsFormed "giant_clusters_formed" "Clusters that grew beyond the limit, by their ids.",
@@ -105,7 +107,7 @@ counters! {
     DecisionsChanged "decisions_changed"
         "Records that replace a decision later, ends included (sink.decisions), and those that correct an \
         output.",
-    Notices "notices" "Notices of watches, of both signs.",
+    Notices "notices" "Notices of watches that were written, of both signs.",
     SpillRows "spill_rows" "Rows of sketches and documents that were looked up, under a memory budget.",
     SpillReads "spill_reads" "Pages of rows that were read from spill files: they were not in the cache.",
     SpillWrites "spill_writes" "Pages and rows that were written to spill files.",
@@ -121,7 +123,7 @@ counters! {
 pub struct Metrics {
     counters: Vec<AtomicU64>,
     looks: Vec<AtomicU64>,
-    /// Deltas, in the order of [`Cause::ALL`].
+    /// Written deltas, in the order of [`Cause::ALL`].
     causes: Vec<AtomicU64>,
 }
 
@@ -147,10 +149,13 @@ impl Metrics {
         self.looks[usize::from(look) - 1].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts the causes of deltas.
-    pub fn add_causes(&self, causes: impl Iterator<Item = Cause>) {
+    /// Counts deltas that were written, by sign and cause.
+    pub fn add_written(&self, deltas: &[Delta]) {
+        let added = deltas.iter().filter(|delta| delta.diff > 0).count();
+        self.add(Counter::Added, added as u64);
+        self.add(Counter::Removed, (deltas.len() - added) as u64);
         let mut counts = [0; Cause::ALL.len()];
-        causes.for_each(|cause| counts[cause as usize] += 1);
+        deltas.iter().for_each(|delta| counts[delta.cause as usize] += 1);
         for (count, n) in self.causes.iter().zip(counts).filter(|(_, n)| *n > 0) {
             count.fetch_add(n, Ordering::Relaxed);
         }
@@ -170,7 +175,7 @@ pub struct Counts {
     counters: Vec<u64>,
     /// Comparisons decided at look 1, 2, and so on.
     looks: Vec<u64>,
-    /// Deltas by cause.
+    /// Written deltas by cause.
     #[serde(default)]
     causes: Vec<u64>,
 }
@@ -197,7 +202,17 @@ impl Counts {
         &self.looks
     }
 
-    /// Number of deltas of each cause.
+    /// Number of live pairs.
+    pub fn pairs(&self) -> u64 {
+        self.balance(Counter::Formed, Counter::Dissolved)
+    }
+
+    /// Number of deltas that were written.
+    pub fn deltas(&self) -> u64 {
+        self.get(Counter::Added) + self.get(Counter::Removed)
+    }
+
+    /// Number of written deltas of each cause.
     pub fn causes(&self) -> impl Iterator<Item = (Cause, u64)> {
         Cause::ALL.into_iter().zip(self.causes.iter().copied().chain(std::iter::repeat(0)))
     }

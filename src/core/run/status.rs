@@ -3,7 +3,7 @@
 //! Reads no clock: callers pass each moment as the time since the run's clock was started.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::histogram::{Buckets, Histogram};
 use crate::run::backlog::{Backlog, UnreadRecords};
 use crate::run::reading::Reading;
-use crate::time::Epoch;
+use crate::time::{Epoch, Offsets};
 
 /// Maximum number of epochs that are closed and not durable, inclusive, in a run that is ready. It is half of
 /// how far workers may be ahead of the output.
@@ -62,6 +62,18 @@ impl Phase {
     }
 }
 
+/// What is read before a run is live.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BeginningStatus {
+    /// Documents restored from the state by this process so far.
+    pub restored: u64,
+    /// Documents in the state, for all processes; an upper bound, since a document may be stored in several
+    /// versions. `None` if nothing is restored.
+    pub stored: Option<u64>,
+    /// The offsets up to which the input is read before the run is live, by partition.
+    pub up_to: Offsets,
+}
+
 /// The state of one process of a run. Any thread may write it at any time.
 #[derive(Debug)]
 pub struct Status {
@@ -94,6 +106,10 @@ pub struct Status {
     ready_behind: AtomicU64,
     /// The retention clock in unix seconds, with retention only.
     retention: Mutex<Option<f64>>,
+    /// Whether it is the wall clock.
+    retention_is_wall: AtomicBool,
+    /// What is read before the run is live.
+    beginning: Mutex<BeginningStatus>,
     reading: Reading,
 }
 
@@ -145,6 +161,8 @@ impl Status {
             input: OnceLock::new(),
             ready_behind: AtomicU64::new(u64::MAX),
             retention: Mutex::default(),
+            retention_is_wall: AtomicBool::new(false),
+            beginning: Mutex::default(),
             reading: Reading::default(),
         }
     }
@@ -367,6 +385,35 @@ impl Status {
     /// The clock by which documents expire; `None` before its first value and without retention.
     pub fn retention_clock(&self) -> Option<f64> {
         *self.retention.lock()
+    }
+
+    /// Documents expire by the wall clock.
+    pub fn follow_wall_clock(&self) {
+        self.retention_is_wall.store(true, Ordering::Relaxed);
+    }
+
+    /// By how many seconds the clock of retention is ahead of the machine's, which says `unix`; 0 if it is
+    /// not. `None` unless it is the wall clock.
+    pub fn retention_ahead(&self, unix: f64) -> Option<f64> {
+        let clock = self.retention_clock().filter(|_| self.retention_is_wall.load(Ordering::Relaxed))?;
+        Some((clock - unix).max(0.0))
+    }
+
+    /// Sets what is to be read before the run is live: so many records of the state at most, if there is one,
+    /// and the input up to these offsets.
+    pub fn set_beginning(&self, stored: Option<u64>, up_to: Offsets) {
+        *self.beginning.lock() = BeginningStatus { restored: 0, stored, up_to };
+    }
+
+    /// Counts documents restored from the state.
+    pub fn count_restored(&self, documents: u64) {
+        self.beginning.lock().restored += documents;
+    }
+
+    /// What is read before the run is live; `None` from then on.
+    pub fn beginning(&self) -> Option<BeginningStatus> {
+        let is_before = self.phase() <= Phase::CatchingUp;
+        is_before.then(|| self.beginning.lock().clone())
     }
 
     /// How far the input is read, in event time.

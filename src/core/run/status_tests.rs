@@ -129,3 +129,31 @@ fn readiness_needs_a_broker_that_says_where_the_input_ends() {
     // Ends are requested at intervals, so a bound below ten seconds counts as ten.
     assert!(seen(10, 0).is_ok() && seen(11, 0).is_err());
 }
+
+#[test]
+fn only_a_wall_clock_is_ahead() {
+    let status = Status::default();
+    status.set_retention_clock(2_000.0);
+    assert_eq!(status.retention_ahead(500.0), None);
+    status.follow_wall_clock();
+    assert_eq!(
+        [500.0, 2_000.0, 9_000.0].map(|unix| status.retention_ahead(unix)),
+        [1_500.0, 0.0, 0.0].map(Some)
+    );
+    assert_eq!(Status::default().retention_ahead(0.0), None);
+}
+
+#[test]
+fn what_is_read_before_the_run_is_live_is_known_until_then() {
+    let status = Status::default();
+    let up_to = Offsets::from([(3, 700)]);
+    status.set_beginning(Some(50), up_to.clone());
+    status.enter(Phase::Restoring);
+    status.count_restored(20);
+    status.count_restored(10);
+    assert_eq!(status.beginning(), Some(BeginningStatus { restored: 30, stored: Some(50), up_to }));
+    status.enter(Phase::CatchingUp);
+    assert!(status.beginning().is_some());
+    status.enter(Phase::Live);
+    assert_eq!(status.beginning(), None);
+}

@@ -11,10 +11,12 @@ use super::arguments::views;
 use super::run::{deployment_file, note_conflicts};
 use crate::config::{Deployment, EmitKind, SinkConfig, SourceConfig, TablesConfig, WatchConfig};
 use crate::forecast;
+use crate::pipeline;
 use crate::plural::counted;
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::sinks::DecisionMode;
+use dupflow_connectors::state;
 use dupflow_connectors::tables::database::DatabaseFailure;
 use dupflow_connectors::tables::{DatabaseTable, TableOutput};
 
@@ -112,6 +114,17 @@ fn note_folders(deployment: &Deployment, problems: &mut Problems) {
     }
 }
 
+/// Reports folders of the state and of spilled rows that a run could not use. Creates nothing.
+fn note_kept(deployment: &Deployment, problems: &mut Problems) {
+    let state = deployment.state.as_ref().and_then(|state| state::local_folder(&state.location));
+    if let Some(Err(what)) = state.map(pipeline::check_writable) {
+        problems.note(format_args!("state.path: {what}"));
+    }
+    if let Err(what) = pipeline::check_spill(deployment) {
+        problems.note(what);
+    }
+}
+
 /// Prints what is valid, with warnings marked "!".
 ///
 /// # Errors
@@ -132,6 +145,7 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
             reference::note_missing(deployment, &mut problems);
             note_folders(deployment, &mut problems);
         }
+        note_kept(deployment, &mut problems);
         let files: Vec<_> =
             args.pipeline.file().into_iter().chain(args.config.as_deref().map(deployment_file)).collect();
         note_conflicts(plan.as_ref(), deployment, &files, &inputs, None, &mut problems);

@@ -28,7 +28,10 @@ mod run;
 mod side_outputs;
 mod trim;
 
-pub use assemble::{AssembleError, Mode, budget_bytes, held_fields, missing_fields, spill_to, stages};
+pub use assemble::{
+    AssembleError, Mode, budget_bytes, check_spill, check_writable, held_fields, missing_fields, spill_to,
+    stages,
+};
 pub use commit::Follower;
 pub use continuity::Continuity;
 pub use error::{RunError, chain};

@@ -17,9 +17,17 @@
 //! | empty | none | begins |
 //! | keeps no marks | any | begins, or continues from the state; deltas after the state are written again |
 //!
-//! Before the output is taken over, all of this is checked as far as the output can be read then
-//! ([`Sink::inspect`]): a run that is refused does not end the run that holds the output. What the output
-//! contains after it was taken over is checked again.
+//! A run that is refused does not end the run that holds the output or the state. So everything is checked
+//! before the output is taken over, as far as it can be read then ([`Sink::inspect`],
+//! [`StoredState::inspect`]), and what the output contains after that is checked again. The state is taken
+//! last.
+//!
+//! Of two runs that begin at the same time one continues, the one that has taken the output: the later one.
+//! A run claims the state only as it has seen it before the output was last known to be its own
+//! (`Rules::claim`). Let L be the last run to take the output, and E an earlier one. E sees the state, then
+//! that it holds the output, and then claims what it has seen; L begins after that check. If E claims before
+//! L does, L finds another state than it has seen, sees that the output is its own, and claims what is there.
+//! If L claims first, the claim of E fails, since the state is not what E has seen, and E ends at its check.
 //!
 //! The state is not used if the input may have dropped deletes that this run has not read: their documents
 //! would never end. A compacted topic keeps deletes for a limited time, counted from the time of the state
@@ -34,21 +42,26 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::commit::AHEAD;
 use super::continuity::Continuity;
 use super::error::RunError;
 use super::fit::{Fit, check, check_envelope, fit, usable};
 use super::past_error::PastError;
-use super::restart::{Restart, Resumable};
-use dupflow_connectors::intake::{AsOf, CatchUpLine, ChangedRecord, Source, SourceError, SourceInfo};
+use super::restart::{Restart, Resumable, table};
+use dupflow_connectors::failpoint;
+use dupflow_connectors::intake::{AsOf, CatchUpLine, ChangedRecord, OffsetGap, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing, Topic};
 use dupflow_connectors::sinks::Sink;
-use dupflow_connectors::state::{Snapshot, StateWriter, StoredState};
+use dupflow_connectors::state::{Snapshot, StateError, StateWriter, StoredState};
 use dupflow_core::description::Description;
+use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::pair::DocPair;
-use dupflow_core::pair_rule::PairRule;
 use dupflow_core::text::IdfTable;
-use dupflow_core::time::{Epoch, LiveFrom, Offsets, Progress};
+use dupflow_core::time::{Epoch, LiveFrom, Offsets, Progress, TableInForce, UnixTime};
 use dupflow_engine::dataflow::Stages;
+
+/// Attempts to claim a state that other runs write meanwhile.
+const CLAIMS: usize = 100;
 
 /// Where a run begins.
 pub(super) struct Past {
@@ -79,34 +92,58 @@ pub(super) struct Past {
 }
 
 impl Past {
-    /// Takes the output over, and computes where to continue. `first` is the first epoch of a new run.
+    /// Takes the output over, and computes where to continue. `first` is the first epoch of a new run, `now`
+    /// the machine's time of day in unix seconds.
     pub(super) fn find(
         stages: &Stages,
         source: &mut dyn Source,
         sink: &mut dyn Sink,
         continuity: &mut Continuity,
         first: Epoch,
+        now: f64,
     ) -> Result<Self, RunError> {
-        let Continuity { run, pipeline, reconcile, letters, state, tallies, reference, .. } = continuity;
+        let Continuity { run, pipeline, reconcile, letters, sides, state, tallies, reference, .. } =
+            continuity;
         let mut state = state.as_mut().map(|(state, _)| state);
         let reconcile = *reconcile;
         // Before anything is created or taken over: the input exists.
         let mut input = source.inspect()?;
-        let mut rules =
-            Rules { pipeline, pairs: &stages.scheme.pairs, reconcile, scheme: stages.stored_description() };
+        let rules = Rules { pipeline, stages, reconcile, scheme: stages.stored_description(), now };
+        // Files have one owner, and this run has opened them.
+        sides.take_over_files().map_err(RunError::Sink)?;
         let (standing, resumable) = rules.take_over(source, sink, &mut input, state.as_deref_mut())?;
         let deletes_kept_ms = input.tombstones.filter(|tombstones| tombstones.is_known);
         let deletes_kept_ms = deletes_kept_ms.and_then(|kept| u64::try_from(kept.stay.as_millis()).ok());
         let input = resumable.as_read(&input);
-        let restart = Restart::new(&standing, &input, resumable);
-        let output_pairs = restart.pairs_to_correct(sink, reconcile)?;
-        let (begin, is_whole) = restart.begin(source, reconcile, stages)?;
+        sides.take_over_rows(sink).map_err(RunError::Sink)?;
+        let mut beginning = Beginning::new(&rules, &standing, &input, resumable, source, state.as_deref())?;
+        let mut output_pairs = beginning.restart.pairs_to_correct(sink, reconcile)?;
+        if let Some(state) = &mut state
+            && let Some(changed) = rules.claim(source, &standing, sink, &input, state)?
+        {
+            beginning = Beginning::new(&rules, &standing, &input, changed, source, Some(&**state))?;
+            output_pairs = match output_pairs {
+                None => beginning.restart.pairs_to_correct(sink, reconcile)?,
+                corrected => corrected,
+            };
+        }
+        let Beginning { restart, begin, gaps, table } = beginning;
+        if let Some(state) = &state {
+            restart.warn_lost(state);
+        }
+        if let Some(back) = restart.set_back {
+            tracing::warn!(
+                to_unix_seconds = back.seconds(),
+                "the clock of retention is set back to the clock of this machine; the input is read again"
+            );
+        }
+        let is_whole = gaps.is_none() && restart.of_this_input;
+        gaps.iter().for_each(|gaps| restart.missing(gaps, &stages.observers.metrics));
         let mut lines = restart.lines(&begin, is_whole, output_pairs.is_some());
         if reference.is_some() && lines.first() != Some(&CatchUpLine::Restored) {
             // The reference is taken in before the state and the first record.
             lines.insert(0, CatchUpLine::Restored);
         }
-        let table = restart.table(state.as_deref(), stages, reconcile)?;
         if let Some(file) = &mut *letters {
             restart.resume_letters(file)?;
         }
@@ -144,6 +181,7 @@ impl Past {
             deletes_kept_ms,
             input: input.topic.clone(),
             output: sink.topic(),
+            state: None,
             tally: tallies.then(|| restart.mark.and_then(|mark| mark.tally).unwrap_or_default()),
         };
         Ok(Self {
@@ -163,21 +201,47 @@ impl Past {
     }
 }
 
+/// What a run begins with, where nothing is refused.
+struct Beginning<'a> {
+    restart: Restart<'a>,
+    begin: Offsets,
+    /// Records that have expired, if a run goes on without them.
+    gaps: Option<Vec<OffsetGap>>,
+    table: Option<(TableInForce, Arc<IdfTable>)>,
+}
+
+impl<'a> Beginning<'a> {
+    fn new(
+        rules: &Rules<'_>,
+        standing: &'a Standing,
+        input: &'a SourceInfo,
+        resumable: Resumable,
+        source: &mut dyn Source,
+        state: Option<&StoredState>,
+    ) -> Result<Self, RunError> {
+        let restart = Restart::new(standing, input, resumable);
+        let (begin, gaps) = restart.begin(source, rules.reconcile)?;
+        let table = table(restart.mark.as_ref(), state, rules.stages, rules.reconcile)?;
+        Ok(Self { restart, begin, gaps, table })
+    }
+}
+
 /// What decides whether a run may continue on an output.
 struct Rules<'a> {
     /// The encoded description of the pipeline.
     pipeline: &'a str,
-    /// Its rule on the fields of pairs.
-    pairs: &'a PairRule,
+    stages: &'a Stages,
     reconcile: bool,
     scheme: Description,
+    /// The machine's clock, in unix seconds.
+    now: f64,
 }
 
 impl Rules<'_> {
     /// Takes the output over. Returns what it holds, and what the run can resume from. `input` is read again
     /// if an earlier run may have read on since.
     fn take_over(
-        &mut self,
+        &self,
         source: &mut dyn Source,
         sink: &mut dyn Sink,
         input: &mut SourceInfo,
@@ -189,10 +253,11 @@ impl Rules<'_> {
                 inspect_again(&standing, source, input)?;
                 let topic = sink.topic();
                 let resumable =
-                    self.resumable(&standing, topic.as_ref(), source, input, state.as_deref_mut())?;
+                    self.resumable(source, &standing, topic.as_ref(), input, state.as_deref_mut())?;
                 if !self.reconcile && input.held.is_some() {
                     resumable.check_begin(source)?;
                 }
+                table(resumable.mark(), state.as_deref(), self.stages, self.reconcile)?;
                 Some((standing, topic, resumable))
             }
         };
@@ -205,18 +270,42 @@ impl Rules<'_> {
             // The earlier run has committed meanwhile.
             _ => {
                 inspect_again(&standing, source, input)?;
-                let resumable = self.resumable(&standing, topic.as_ref(), source, input, state)?;
+                let resumable = self.resumable(source, &standing, topic.as_ref(), input, state)?;
                 Ok((standing, resumable))
             }
         }
     }
 
+    /// Takes the state over, last of all. Returns what the run can resume from, if that has changed since the
+    /// state was read. See the [module](self).
+    fn claim(
+        &self,
+        source: &mut dyn Source,
+        standing: &Standing,
+        sink: &mut dyn Sink,
+        input: &SourceInfo,
+        state: &mut StoredState,
+    ) -> Result<Option<Resumable>, RunError> {
+        let mut changed = None;
+        for _ in 0..CLAIMS {
+            // After the last look at the state, and before the claim.
+            sink.check_held().map_err(RunError::Sink)?;
+            failpoint::reach("state-claim");
+            if state.claim()? {
+                return Ok(changed);
+            }
+            state.look_again()?;
+            changed = Some(self.resumable(source, standing, sink.topic().as_ref(), input, Some(state))?);
+        }
+        Err(StateError::TakenOver { file: state.place().to_owned() }.into())
+    }
+
     /// What a run can resume from, or why it is refused.
     fn resumable(
         &self,
+        source: &mut dyn Source,
         standing: &Standing,
         output: Option<&Topic>,
-        source: &mut dyn Source,
         input: &SourceInfo,
         state: Option<&mut StoredState>,
     ) -> Result<Resumable, RunError> {
@@ -228,7 +317,7 @@ impl Rules<'_> {
             Standing::At(mark) => {
                 check_envelope(mark, self.pipeline, output)?;
                 if !self.reconcile {
-                    check(mark, self.pipeline, self.pairs, input, output)?;
+                    check(mark, self.pipeline, &self.stages.scheme.pairs, input, output)?;
                     if let Some(at) = changed(source, mark, input)? {
                         let input = input.topic.as_ref().map_or_else(String::new, ToString::to_string);
                         return Err(PastError::Rewritten { what: "the output", input, at }.into());
@@ -239,17 +328,39 @@ impl Rules<'_> {
             Standing::New | Standing::Unmarked(_) | Standing::Forgets => None,
         };
         let of_this_input = mark.as_ref().is_none_or(|mark| is_same(mark, input));
-        let snapshot = match state {
-            None => None,
-            Some(state) => {
-                let at_most = mark.as_ref().filter(|_| of_this_input);
-                let snapshot = self.snapshot(state, at_most)?;
-                let changed = snapshot.as_ref().map(|stored| changed(source, &stored.saved().mark, input));
-                let changed = changed.transpose()?.flatten();
-                usable(snapshot, state, input, self.reconcile, changed, |stored| is_same(stored, input))?
-            }
+        let of_input = mark.as_ref().filter(|_| of_this_input);
+        let Some(state) = state else {
+            let set_back = self.set_back(of_input, None);
+            return Ok(Resumable { mark, of_this_input, snapshot: None, set_back });
         };
-        Ok(Resumable { mark, of_this_input, snapshot })
+        let snapshot = self.snapshot(state, of_input)?;
+        let changed = snapshot.as_ref().map(|stored| changed(source, &stored.saved().mark, input));
+        let changed = changed.transpose()?.flatten();
+        let snapshot =
+            usable(snapshot, state, input, self.reconcile, changed, |stored| is_same(stored, input))?;
+        let stored = snapshot.as_ref().map(|snapshot| &snapshot.saved().mark);
+        let set_back = self.set_back(of_input, stored);
+        let start = of_input.or(stored).map(|mark| mark.start.clone());
+        let start = start.filter(|_| set_back.is_some() && input.repeats);
+        if start.is_some_and(|start| source.begin(Some(&start)).is_ok()) {
+            // All documents are read again.
+            state.latest(0)?;
+            return Ok(Resumable { mark, of_this_input, snapshot: None, set_back });
+        }
+        Ok(Resumable { mark, of_this_input, snapshot, set_back })
+    }
+
+    /// The time to which the clock of retention is set back: a run that reconciles does so where the clock is
+    /// ahead of the machine's, which was ahead once. Otherwise it never decreases.
+    fn set_back(&self, marked: Option<&Mark>, stored: Option<&Mark>) -> Option<UnixTime> {
+        let retention = &self.stages.retention;
+        let clock = |mark: &Mark| RetentionClock::Wall.read(mark.progress.clock?);
+        let clock = marked.and_then(clock).max(stored.and_then(clock))?;
+        let is_ahead = clock.seconds() > self.now + AHEAD;
+        if !(retention.follows(RetentionClock::Wall) && self.reconcile && is_ahead) {
+            return None;
+        }
+        UnixTime::new(self.now)
     }
 
     /// The latest snapshot at or before the mark, or the latest of all without a mark. `None` if it is of

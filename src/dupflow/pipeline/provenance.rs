@@ -195,8 +195,8 @@ impl CountsRecord {
         Self {
             events: counts.get(Counter::Events),
             documents: counts.documents(),
-            deltas: counts.get(Counter::Added) + counts.get(Counter::Removed),
-            pairs: counts.balance(Counter::Added, Counter::Removed),
+            deltas: counts.deltas(),
+            pairs: counts.pairs(),
             bad: by_name(bad.counts()),
             skipped: by_name(bad.skipped()),
             after_until: counts.get(Counter::AfterUntil),

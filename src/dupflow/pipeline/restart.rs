@@ -6,14 +6,15 @@ use std::sync::Arc;
 use super::error::RunError;
 use super::fit::{keeps_documents, missing};
 use super::past_error::PastError;
-use dupflow_connectors::intake::{CatchUpLine, Source, SourceError, SourceInfo};
+use dupflow_connectors::intake::{CatchUpLine, OffsetGap, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing};
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::pair::DocPair;
+use dupflow_core::run::metrics::Metrics;
 use dupflow_core::text::IdfTable;
-use dupflow_core::time::{LastRecord, Offsets, RetentionTime, TableInForce};
+use dupflow_core::time::{LastRecord, Offsets, RetentionTime, TableInForce, UnixTime};
 use dupflow_engine::dataflow::Stages;
 
 /// What a run can resume from, where nothing is refused.
@@ -24,6 +25,9 @@ pub(super) struct Resumable {
     pub(super) of_this_input: bool,
     /// The documents of the state.
     pub(super) snapshot: Option<Snapshot>,
+    /// Whether the clock of retention is set back to this time, so that the input is read again: documents
+    /// that had expired too early are alive.
+    pub(super) set_back: Option<UnixTime>,
 }
 
 impl Resumable {
@@ -31,6 +35,11 @@ impl Resumable {
     pub(super) fn as_read(&self, input: &SourceInfo) -> SourceInfo {
         let state = self.snapshot.as_ref().map(|snapshot| &snapshot.saved().mark);
         self.mark.iter().chain(state).fold(input.clone(), |input, kept| input.as_read(kept))
+    }
+
+    /// The mark of the output, or else that of the state.
+    pub(super) fn mark(&self) -> Option<&Mark> {
+        self.mark.as_ref().or(self.snapshot.as_ref().map(|snapshot| &snapshot.saved().mark))
     }
 
     /// Checks that the source can begin at the required offsets.
@@ -50,7 +59,7 @@ pub(super) struct Restart<'a> {
     standing: &'a Standing,
     input: &'a SourceInfo,
     /// Whether the mark of the output is of this input.
-    of_this_input: bool,
+    pub(super) of_this_input: bool,
     /// The documents of the state.
     pub(super) snapshot: Option<Snapshot>,
     /// The mark of the state.
@@ -59,15 +68,17 @@ pub(super) struct Restart<'a> {
     pub(super) mark: Option<Mark>,
     /// The clock in the mark of the output, if that is of this input.
     marked_clock: Option<RetentionTime>,
+    /// See [`Resumable::set_back`].
+    pub(super) set_back: Option<UnixTime>,
 }
 
 impl<'a> Restart<'a> {
     pub(super) fn new(standing: &'a Standing, input: &'a SourceInfo, resumable: Resumable) -> Self {
-        let Resumable { mark, of_this_input, snapshot } = resumable;
+        let Resumable { mark, of_this_input, snapshot, set_back } = resumable;
         let state_mark = snapshot.as_ref().map(|snapshot| snapshot.saved().mark.clone());
         let marked_clock = mark.as_ref().filter(|_| of_this_input).and_then(|mark| mark.progress.clock);
         let mark = mark.or_else(|| state_mark.clone());
-        Self { standing, input, of_this_input, snapshot, state_mark, mark, marked_clock }
+        Self { standing, input, of_this_input, snapshot, state_mark, mark, marked_clock, set_back }
     }
 
     /// Whether the state is exactly at a mark, so that no input between the two has to be repeated.
@@ -103,29 +114,26 @@ impl<'a> Restart<'a> {
         .map_err(RunError::Sink)
     }
 
-    /// Where reading begins in each partition, and whether this input still holds all records from there on.
-    /// If it does not, a run that reconciles reads the rest.
+    /// Where reading begins in each partition. If the input no longer holds all records from there on, a run
+    /// that reconciles reads the rest; then the records that are missing are returned too.
     pub(super) fn begin(
         &self,
         source: &mut dyn Source,
         reconcile: bool,
-        stages: &Stages,
-    ) -> Result<(Offsets, bool), RunError> {
+    ) -> Result<(Offsets, Option<Vec<OffsetGap>>), RunError> {
         let state_mark = self.state_mark.as_ref();
         let begun = self.mark.as_ref().filter(|_| self.of_this_input).map(|mark| &mark.start);
-        let from = state_mark.map(|mark| &mark.progress.next).or(begun);
+        let reads_all = self.set_back.is_some() && self.input.repeats;
+        let stored = state_mark.map(|mark| &mark.progress.next).filter(|_| !reads_all);
+        let from = stored.or(begun).or(state_mark.map(|mark| &mark.start));
         match (source.begin(from), from) {
             (Err(SourceError::Lost { .. }), Some(from))
                 if reconcile && (state_mark.is_none() || self.input.held.is_some()) =>
             {
-                tracing::warn!(
-                    "the input no longer holds all records from the required offsets on: the rest is read"
-                );
                 let (begin, gaps) = source.begin_left(from)?;
-                missing(&gaps, state_mark.and_then(|kept| kept.as_of), &stages.observers.metrics);
-                Ok((begin, false))
+                Ok((begin, Some(gaps)))
             }
-            (Ok(begin), _) => Ok((begin, self.of_this_input)),
+            (Ok(begin), _) => Ok((begin, None)),
             (Err(error), _) if state_mark.is_some() => Err(keeps_documents(error).into()),
             (Err(error), _) => Err(error.into()),
         }
@@ -150,6 +158,38 @@ impl<'a> Restart<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Logs that the state has lost what it held when the output was last written.
+    pub(super) fn warn_lost(&self, state: &StoredState) {
+        let Standing::At(mark) = self.standing else { return };
+        let (place, there) = (state.place(), state.epoch());
+        match mark.state {
+            Some(was) if there.is_none() => tracing::warn!(
+                place,
+                was_at_epoch = was,
+                "the state is lost: it held documents when the output was last written, and is empty now; \
+                the input is read again"
+            ),
+            Some(was) if there < Some(was) => tracing::warn!(
+                place,
+                was_at_epoch = was,
+                is_at_epoch = there,
+                "the state is older than when the output was last written; the input is read again from there"
+            ),
+            None if there.is_none() => {
+                tracing::info!(place, "the state is empty: the input is read again");
+            }
+            _ => {}
+        }
+    }
+
+    /// Logs and counts records that have expired.
+    pub(super) fn missing(&self, gaps: &[OffsetGap], metrics: &Metrics) {
+        tracing::warn!(
+            "the input no longer holds all records from the required offsets on: the rest is read"
+        );
+        missing(gaps, self.state_mark.as_ref().and_then(|kept| kept.as_of), metrics);
     }
 
     /// Where the corpus begins in each partition.
@@ -207,33 +247,36 @@ impl<'a> Restart<'a> {
         lines
     }
 
-    /// The table of document frequencies in force, under live weights.
-    pub(super) fn table(
-        &self,
-        state: Option<&StoredState>,
-        stages: &Stages,
-        reconcile: bool,
-    ) -> Result<Option<(TableInForce, Arc<IdfTable>)>, RunError> {
-        let table = self.mark.as_ref().and_then(|mark| mark.progress.table);
-        let Some(table) = table.filter(|_| stages.scheme.live().is_some()) else { return Ok(None) };
-        let stored = state.map(|state| state.table(table.fingerprint)).transpose()?.flatten();
-        match stored {
-            Some(bytes) => {
-                let read = IdfTable::read(&stages.scheme.text, &*bytes).ok();
-                let same = read.filter(|read| read.fingerprint() == table.fingerprint);
-                let same = same.ok_or(PastError::TableLost(table.fingerprint))?;
-                Ok(Some((table, Arc::new(same))))
-            }
-            None if reconcile => Ok(None),
-            None => Err(PastError::TableLost(table.fingerprint).into()),
-        }
-    }
-
     /// The clock of retention: the later one of the output's and the state's. What is restored or repeated
     /// before the run is live expires as of the mark.
     pub(super) fn clock(&self, clock: RetentionClock) -> Option<RetentionTime> {
+        if let Some(now) = self.set_back {
+            return Some(clock.at(now));
+        }
         let kept = self.state_mark.as_ref().and_then(|mark| mark.progress.clock);
         let of_clock = |time: Option<RetentionTime>| time.and_then(|time| clock.read(time));
         of_clock(self.marked_clock).max(of_clock(kept)).map(|time| clock.at(time))
+    }
+}
+
+/// The table of document frequencies in force, under live weights.
+pub(super) fn table(
+    mark: Option<&Mark>,
+    state: Option<&StoredState>,
+    stages: &Stages,
+    reconcile: bool,
+) -> Result<Option<(TableInForce, Arc<IdfTable>)>, RunError> {
+    let table = mark.and_then(|mark| mark.progress.table);
+    let Some(table) = table.filter(|_| stages.scheme.live().is_some()) else { return Ok(None) };
+    let stored = state.map(|state| state.table(table.fingerprint)).transpose()?.flatten();
+    match stored {
+        Some(bytes) => {
+            let read = IdfTable::read(&stages.scheme.text, &*bytes).ok();
+            let same = read.filter(|read| read.fingerprint() == table.fingerprint);
+            let same = same.ok_or(PastError::TableLost(table.fingerprint))?;
+            Ok(Some((table, Arc::new(same))))
+        }
+        None if reconcile => Ok(None),
+        None => Err(PastError::TableLost(table.fingerprint).into()),
     }
 }

@@ -131,17 +131,23 @@ impl SideOutputs {
         Some(Arc::clone(self.tables.get_or_insert_with(|| Arc::new(ViewTables::new(plans)))))
     }
 
-    /// Takes the outputs over, after the main one, and reads what they hold.
-    pub(in crate::pipeline) fn take_over(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+    /// Takes the files over, and reads what they hold.
+    pub(in crate::pipeline) fn take_over_files(&mut self) -> io::Result<()> {
         for output in &mut self.outputs {
-            let taken = match &mut output.to {
-                SideDestination::Lines(lines) => lines.take_over(),
-                SideDestination::Main(Some(rows)) => {
-                    sink.side_rows(&output.name, &mut |delta| rows.held(delta))
-                }
-                SideDestination::Final(_) | SideDestination::Main(None) => Ok(()),
-            };
-            taken.map_err(|error| output.named(&error))?;
+            if let SideDestination::Lines(lines) = &mut output.to {
+                lines.take_over().map_err(|error| output.named(&error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the rows that the main output holds, after it was taken over.
+    pub(in crate::pipeline) fn take_over_rows(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+        for output in &mut self.outputs {
+            if let SideDestination::Main(Some(rows)) = &mut output.to {
+                let read = sink.side_rows(&output.name, &mut |delta| rows.held(delta));
+                read.map_err(|error| output.named(&error))?;
+            }
         }
         Ok(())
     }

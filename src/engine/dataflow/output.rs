@@ -229,7 +229,6 @@ impl Closing {
         for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
             let mut open = self.open.remove(&epoch).unwrap_or_default();
             let notices = consolidated(std::mem::take(&mut open.notices));
-            self.metrics.add(Counter::Notices, notices.len() as u64);
             let (seen, next, last, table, clock, newest, causes) =
                 (open.seen, open.next, open.last, open.table, open.clock, open.newest, open.causes);
             let kept_by_others = open.kept_by_others;
@@ -247,10 +246,9 @@ impl Closing {
             let deltas: Vec<_> = (deltas.into_iter())
                 .map(|(pair, diff)| Delta { cause: causes.cause(&pair.pair, diff, is_live), pair, diff })
                 .collect();
-            self.metrics.add_causes(deltas.iter().map(|delta| delta.cause));
-            let added = deltas.iter().filter(|delta| delta.diff > 0).count();
-            self.metrics.add(Counter::Added, added as u64);
-            self.metrics.add(Counter::Removed, (deltas.len() - added) as u64);
+            let formed = deltas.iter().filter(|delta| delta.diff > 0).count();
+            self.metrics.add(Counter::Formed, formed as u64);
+            self.metrics.add(Counter::Dissolved, (deltas.len() - formed) as u64);
             self.metrics.add(Counter::Epochs, 1);
             self.progress.epoch = epoch;
             self.progress.table = table.or(self.progress.table);

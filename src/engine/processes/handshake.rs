@@ -30,7 +30,7 @@ use dupflow_core::time::{Clock, SystemClock};
 const MAGIC: [u8; 8] = *b"dupflow\n";
 
 /// Version of this protocol; others are refused.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// Length of a hello: magic, version, purpose, from, to, nonce.
 const HELLO_BYTES: usize = 8 + 2 + 1 + 4 + 4 + PROOF_BYTES;

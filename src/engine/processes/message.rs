@@ -21,6 +21,8 @@ pub(super) const MORE: u32 = 1 << 31;
 pub enum ControlMessage {
     /// The run begins; the caller encodes what it needs.
     Go(Vec<u8>),
+    /// To process 0: this process has opened everything that it needs, and could begin.
+    Prepared,
     /// To process 0: whether this process restores its share of the stored documents itself.
     Restores(bool),
     /// From process 0: a task for what this process stores; the caller encodes it.
@@ -77,6 +79,7 @@ impl Frame {
             Self::Start => vec![b's'],
             Self::Message(message) => match message {
                 ControlMessage::Go(bytes) => with(b'g', bytes),
+                ControlMessage::Prepared => vec![b'e'],
                 ControlMessage::Restores(itself) => vec![b'k', u8::from(*itself)],
                 ControlMessage::StateTask(bytes) => with(b't', bytes),
                 ControlMessage::StateReply(bytes) => with(b'a', bytes),
@@ -101,6 +104,7 @@ impl Frame {
         };
         let message = match letter {
             b'g' => ControlMessage::Go(rest.to_vec()),
+            b'e' if rest.is_empty() => ControlMessage::Prepared,
             b'k' if matches!(rest, [0 | 1]) => ControlMessage::Restores(rest == [1]),
             b't' => ControlMessage::StateTask(rest.to_vec()),
             b'a' => ControlMessage::StateReply(rest.to_vec()),
@@ -139,6 +143,7 @@ mod tests {
             Frame::Message(ControlMessage::Failed("bad record in \"ä\"".to_owned())),
             Frame::Message(ControlMessage::Measures(vec![1; 1000])),
             Frame::Message(ControlMessage::Done),
+            Frame::Message(ControlMessage::Prepared),
             Frame::Message(ControlMessage::Restores(false)),
             Frame::Message(ControlMessage::Restores(true)),
             Frame::Message(ControlMessage::StateTask(b"{}".to_vec())),

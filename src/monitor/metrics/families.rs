@@ -6,6 +6,7 @@ use dupflow_core::run::backlog::UnreadRecords;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::status::Phase;
 use dupflow_core::run::watch::HookState;
+use dupflow_core::time::unix_seconds;
 
 /// Writes the samples of a family.
 pub(super) type Write = Box<dyn Fn(&MetricScrape, &mut SampleWriter<'_>) + Send + Sync>;
@@ -73,7 +74,7 @@ fn more_counters() -> Vec<Family> {
             "deltas_by_cause_total",
             MetricKind::Counter,
             Some("cause"),
-            "Deltas of both signs, by what caused them.",
+            "Deltas of both signs that were written, by what caused them.",
             |s, out| s.counts.causes().for_each(|(cause, n)| out.labelled("cause", cause.name(), n)),
         ),
         family(
@@ -112,7 +113,7 @@ fn alive() -> Vec<Family> {
             },
         ),
         balance("hot_blocks", "Blocks that are hot.", Counter::Heated, Counter::Cooled),
-        balance("pairs", "Pairs alive.", Counter::Added, Counter::Removed),
+        balance("pairs", "Pairs alive.", Counter::Formed, Counter::Dissolved),
         gauge("clusters", "Clusters alive, giants not counted; where they are kept or written.", |s, out| {
             let written = s.counts.balance(Counter::ClustersFormed, Counter::ClustersDissolved);
             out.one(s.held.map_or(written, |held| held.clusters as u64));
@@ -178,6 +179,16 @@ fn epochs() -> Vec<Family> {
             |s, out| {
                 if let Some(at) = s.status.retention_clock() {
                     out.one(at);
+                }
+            },
+        ),
+        gauge(
+            "retention_clock_ahead_seconds",
+            "How far the clock by which documents expire is ahead of the machine's; no sample unless it is \
+                the wall clock.",
+            |s, out| {
+                if let Some(ahead) = s.status.retention_ahead(unix_seconds()) {
+                    out.one(ahead);
                 }
             },
         ),

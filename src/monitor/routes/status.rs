@@ -17,7 +17,7 @@ use crate::view::history::{HistoryGap, HistoryInfo};
 use dupflow_core::doc::DocId;
 use dupflow_core::run::backlog::UnreadRecords;
 use dupflow_core::run::metrics::Counter;
-use dupflow_core::run::status::Phase;
+use dupflow_core::run::status::{BeginningStatus, Phase};
 use dupflow_core::time::unix_seconds;
 
 /// The state of a run.
@@ -40,6 +40,11 @@ pub(super) struct StatusAnswer {
     epochs: EpochStatus,
     /// Unread records of a topic in this process; null for other inputs.
     input: Option<InputStatus>,
+    /// What is read before the run is live; null from then on.
+    beginning: Option<BeginningAnswer>,
+    /// By how many seconds the clock of retention is ahead of the machine's, 0 if it is not; null unless it
+    /// is the wall clock.
+    retention_clock_ahead_seconds: Option<f64>,
     /// How far this process has read.
     reading: ReadingStatus,
     /// Live documents; before the run is live, those read so far. Those of the reference are not among them:
@@ -97,6 +102,24 @@ struct EpochStatus {
     /// The epoch of `pairs`, `clusters` and `similarities`; null if they are not kept, and until the run is
     /// live.
     shown: Option<u64>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Beginning)]
+struct BeginningAnswer {
+    /// Documents that this process has restored from the state.
+    restored_documents: u64,
+    /// Documents in the state, an upper bound: of some there may be several versions. Null if nothing is
+    /// restored.
+    stored_documents: Option<u64>,
+    /// By partition, the offset up to which the input is read again before the run is live.
+    up_to: BTreeMap<u32, u64>,
+}
+
+impl From<BeginningStatus> for BeginningAnswer {
+    fn from(BeginningStatus { restored, stored, up_to }: BeginningStatus) -> Self {
+        Self { restored_documents: restored, stored_documents: stored, up_to }
+    }
 }
 
 #[derive(Serialize, ToSchema)]
@@ -256,7 +279,7 @@ fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>)
     let view = subject.view.as_ref();
     let keeps = view.is_some_and(|view| view.check_pairs() != Err(ViewUnavailable::NotKept));
     let seen = view.filter(|view| view.check_pairs().is_ok()).map(|view| view.sums());
-    let computed = (!keeps).then(|| counts.balance(Counter::Added, Counter::Removed));
+    let computed = (!keeps).then(|| counts.pairs());
     let phase = status.phase();
     let (resident, peak) = process::resident_bytes().unwrap_or_default();
     let (epoch, bytes) = status.state();
@@ -288,6 +311,8 @@ fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>)
             shown: seen.as_ref().map(|sums| sums.epoch),
         },
         input: status.input().map(|all| InputStatus::of_all(&all)),
+        beginning: status.beginning().map(Into::into),
+        retention_clock_ahead_seconds: status.retention_ahead(unix_seconds()),
         reading: ReadingStatus::new(subject),
         documents: counts.documents(),
         sketches: counts.balance(Counter::SketchesBorn, Counter::SketchesDied),
@@ -353,7 +378,7 @@ impl RouteState {
             added: counts.get(Counter::Added),
             removed: counts.get(Counter::Removed),
             documents: counts.documents(),
-            pairs: counts.balance(Counter::Added, Counter::Removed),
+            pairs: counts.pairs(),
             resident_bytes: process::resident_bytes().map_or(0, |(now, _)| now),
             closed: status.closed_epoch(),
             durable: status.durable_epoch(),

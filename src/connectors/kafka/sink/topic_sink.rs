@@ -205,6 +205,10 @@ impl Sink for KafkaSink {
         Ok(Standing::At(Box::new(found)))
     }
 
+    fn check_held(&mut self) -> io::Result<()> {
+        self.transactions.check_claims().map_err(io_error)
+    }
+
     fn topic(&self) -> Option<Topic> {
         self.found.clone()
     }

@@ -134,7 +134,7 @@ impl Transactions {
     }
 
     /// Checks that no later run has claimed the id.
-    fn check_claims(&mut self) -> Result<(), KafkaFailure> {
+    pub(super) fn check_claims(&mut self) -> Result<(), KafkaFailure> {
         self.claim.as_mut().map_or(Ok(()), |claim| claim.check_latest(&self.output))
     }
 

@@ -10,12 +10,12 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::{Ownership, PART, Store, Upload, too_short};
+use super::{Ownership, PART, Store, Upload, too_short, write_probe};
 
 /// Locked by the owner.
 const LOCK: &str = "owner.lock";
 
-/// A folder, created by [`Store::own`].
+/// A folder, created by [`Store::own`] and by [`Store::probe`].
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -32,6 +32,16 @@ impl Folder {
     /// Syncs the names in the folder.
     fn sync(&self) -> io::Result<()> {
         sync_folder(&self.path)
+    }
+
+    /// Creates the folder if it is missing.
+    fn prepare(&self) -> io::Result<()> {
+        if !self.path.is_dir() {
+            fs::create_dir_all(&self.path)?;
+            let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            sync_folder(parent.unwrap_or(Path::new(".")))?;
+        }
+        Ok(())
     }
 
     fn create_temporary<'s>(&'s self, name: &str) -> io::Result<TemporaryFile<'s>> {
@@ -110,12 +120,15 @@ impl Store for Folder {
         }
     }
 
+    fn probe(&self) -> io::Result<()> {
+        self.prepare()?;
+        // The lock is a file too, of which an earlier run of another user may be the owner.
+        File::options().create(true).truncate(false).write(true).open(self.path.join(LOCK))?;
+        write_probe(self)
+    }
+
     fn own(&self) -> io::Result<Ownership> {
-        if !self.path.is_dir() {
-            fs::create_dir_all(&self.path)?;
-            let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            sync_folder(parent.unwrap_or(Path::new(".")))?;
-        }
+        self.prepare()?;
         let path = self.path.join(LOCK);
         let file = File::options().create(true).truncate(false).write(true).open(&path)?;
         match file.try_lock() {

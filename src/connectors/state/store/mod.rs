@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 
 pub use folder::Folder;
 pub use memory::MemoryStore;
@@ -102,6 +103,14 @@ pub trait Store: Debug + Send + Sync {
     /// Any error of the store.
     fn delete(&self, name: &str) -> io::Result<()>;
 
+    /// Checks that files can be written, as far as the store can say without locking it.
+    ///
+    /// # Errors
+    /// Any error of the store.
+    fn probe(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Prepares the store for writing, and locks it against other processes if it has locks.
     ///
     /// # Errors
@@ -157,12 +166,32 @@ pub fn at(location: &str) -> Result<Box<dyn Store>, StateError> {
     }
 }
 
+/// The folder at a location, if it is one.
+pub fn local_folder(location: &str) -> Option<&Path> {
+    match location.split_once("://") {
+        None => Some(Path::new(location)),
+        Some(("file", path)) => Some(Path::new(path)),
+        Some(_) => None,
+    }
+}
+
 /// Suffix of temporary names.
 const PART: &str = ".part";
 
 /// Whether a name is temporary: the file may be incomplete.
 pub(super) fn is_part(name: &str) -> bool {
     name.ends_with(PART)
+}
+
+/// Writes a file under a temporary name, and removes it.
+fn write_probe(store: &dyn Store) -> io::Result<()> {
+    let name = format!("manifest-{:016x}{PART}", rand::random::<u64>());
+    store.put(&name, b"probe")?;
+    if let Err(error) = store.delete(&name) {
+        // A publish goes on without this right too, and logs it.
+        tracing::warn!(place = store.place(), %error, "files of the state cannot be removed");
+    }
+    Ok(())
 }
 
 /// The error of a read past the end.
@@ -177,6 +206,7 @@ mod tests {
 
     /// The behaviour required of every store.
     fn meets_the_contract(store: &dyn Store) {
+        store.probe().unwrap();
         drop(store.own().unwrap());
         assert_eq!(store.list().unwrap(), [""; 0]);
         store.put("a", b"first").unwrap();

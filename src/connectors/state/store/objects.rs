@@ -19,7 +19,7 @@ use object_store::{
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
-use super::{Ownership, Store, Upload, too_short};
+use super::{Ownership, Store, Upload, too_short, write_probe};
 
 /// Bytes of each part of a large file. Amazon accepts up to 10,000 parts of at least 5 MiB.
 const PART_BYTES: usize = 8 << 20;
@@ -137,6 +137,10 @@ impl Store for Objects {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
+    }
+
+    fn probe(&self) -> io::Result<()> {
+        write_probe(self)
     }
 
     fn own(&self) -> io::Result<Ownership> {

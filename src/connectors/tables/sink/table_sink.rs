@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::changes::TableChanges;
 use super::open::open_store;
-use super::store::{TableOutput, TableStore};
+use super::store::{TableOutput, TableStore, must_write};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
 use crate::sinks::cluster_changes::ClusterChanges;
@@ -137,6 +137,11 @@ impl Sink for TableSink {
         self.kept_decisions = kept(&found, TableOutput::WITH_DECISIONS);
         self.write(&Mark { run: self.run.clone(), ..(*found).clone() })?;
         Ok(Standing::At(found))
+    }
+
+    fn check_held(&mut self) -> io::Result<()> {
+        let found = self.store.inspect().map_err(io_error)?;
+        must_write(&found, &self.run, self.commits).map(drop).map_err(io_error)
     }
 
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {

@@ -75,6 +75,15 @@ struct RefusedNotice<'a> {
     notice: &'a NoticeLine,
 }
 
+/// Checks that the files of the hook can be opened, and that the cursor is of this file of notices.
+///
+/// # Errors
+/// If not.
+pub fn check(settings: &HookSettings) -> io::Result<()> {
+    Cursor::read(&settings.cursor, &mut File::open(&settings.notices)?)?;
+    OpenOptions::new().create(true).append(true).open(&settings.dead_letter).map(drop)
+}
+
 /// Starts to deliver what is in the file of notices and what follows, until [`NoticeBoard::end_deliveries`].
 ///
 /// # Errors

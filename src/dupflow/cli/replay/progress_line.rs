@@ -38,7 +38,7 @@ impl ProgressLine {
                 let counts = metrics.counts();
                 let events = counts.get(Counter::Events);
                 let documents = counts.documents();
-                let pairs = counts.balance(Counter::Added, Counter::Removed);
+                let pairs = counts.pairs();
                 let rate = events as f64 / bar.elapsed().as_secs_f64();
                 bar.set_position(input.as_ref().map_or(0, |input| input.read()));
                 bar.set_message(format!(

@@ -39,7 +39,7 @@ pub(super) fn location(state: &StateConfig) -> String {
 }
 
 impl StoredHistory {
-    /// Opens the history of a state, and takes it over.
+    /// Opens the history of a state. It is taken over when it is read: then the run has taken the output.
     pub(super) fn open(
         config: &StateConfig,
         run: String,
@@ -47,7 +47,7 @@ impl StoredHistory {
         metrics: Arc<Metrics>,
         status: Arc<Status>,
     ) -> anyhow::Result<Self> {
-        let state = StoredState::open(state::at(&location(config))?)?;
+        let state = StoredState::inspect(state::at(&location(config))?)?;
         let shown = Arc::clone(&status);
         let settings = PublisherSettings {
             what: "history",
@@ -71,7 +71,8 @@ impl StoredHistory {
 impl HistoryStore for StoredHistory {
     fn read(&mut self, at_most: Epoch, each: &mut EachRecord<'_>) -> Result<Option<Epoch>, String> {
         let described = |error: StateError| chain(&error);
-        let latest = self.publisher.with_state(|state| state.latest(at_most)).map_err(described)?;
+        let taken = |state: &mut StoredState| state.claim_as_found().and_then(|()| state.latest(at_most));
+        let latest = self.publisher.with_state(taken).map_err(described)?;
         let Some(snapshot) = latest else { return Ok(None) };
         let read = snapshot.read(SLICE_BYTES, |slice| {
             let mut records = slice.iter().filter_map(|(key, value)| Some((key, value?)));

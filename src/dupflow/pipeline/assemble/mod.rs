@@ -17,7 +17,7 @@ use std::time::Duration;
 pub use error::AssembleError;
 pub use fields::{held_fields, missing_fields};
 pub use mode::Mode;
-pub use spill::{budget_bytes, spill_to};
+pub use spill::{budget_bytes, check_spill, check_writable, spill_to};
 
 use super::continuity::Continuity;
 use super::outcome::Demands;
@@ -84,8 +84,8 @@ impl RunJob {
         let workers = deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get);
         let spill = spill::spill(deployment, workers)?;
         let bad = Arc::new(bad_records(plan, deployment, mode, count)?);
-        if let (true, SinkConfig::Lines { path: Some(path), .. }) = (writes, &deployment.sink) {
-            // Before the state is taken from the run that writes there.
+        if let (Mode::Replay, SinkConfig::Lines { path: Some(path), .. }) = (mode, &deployment.sink) {
+            // A replay writes the file anew, which a run may have.
             let taken = |source| AssembleError::Output { path: path.clone(), source };
             OwnedFile::check_free(path).map_err(taken)?;
         }
@@ -280,10 +280,11 @@ fn continuity(
     Ok((Continuity { reconcile, letters, sides, state, shared_state, tallies, ..continuity }, held))
 }
 
-/// The state of a run, and the shortest time between two commits there; `None` if it has none.
+/// The state of a run, which it claims later, and the shortest time between two commits there; `None` if it
+/// has none.
 fn stored_state(deployment: &Deployment) -> Result<Option<(StoredState, Duration)>, AssembleError> {
     let Some(StateConfig { location, commit_every, .. }) = &deployment.state else { return Ok(None) };
-    Ok(Some((StoredState::open(state::at(location)?)?, *commit_every)))
+    Ok(Some((StoredState::inspect(state::at(location)?)?, *commit_every)))
 }
 
 /// The state that process 0 owns; `None` if this process has none, or cannot use its location.

@@ -22,18 +22,58 @@ pub(super) fn spill(deployment: &Deployment, workers: usize) -> Result<Option<Sp
     spill_to(&folder, memory_bytes, workers).map(Some).map_err(|what| wrong("spill.path", what))
 }
 
-/// Rows that are spilled to temporary files in a folder, under a memory budget in bytes. `workers`: threads
-/// of this process.
+/// Checks that the rows of a deployment could be spilled. Creates nothing.
 ///
 /// # Errors
-/// What is wrong with the folder.
-pub fn spill_to(folder: &Path, memory_bytes: u64, workers: usize) -> Result<Spill, String> {
+/// The key that is wrong, and why.
+pub fn check_spill(deployment: &Deployment) -> Result<(), String> {
+    let Some(config) = &deployment.spill else { return Ok(()) };
+    budget_bytes(config.memory).map_err(|what| format!("memory: {what}"))?;
+    let folder = config.folder.clone().unwrap_or_else(|| default_folder(deployment));
+    usable_folder(&folder).map(drop).map_err(|what| format!("spill.path: {what}"))
+}
+
+/// Checks that files can be written in a folder, or that it can be created, and that its files can be read.
+/// Creates nothing.
+///
+/// # Errors
+/// What is in the way.
+pub fn check_writable(folder: &Path) -> Result<(), String> {
+    let mut around = folder.ancestors().filter(|around| !around.as_os_str().is_empty());
+    let there = around.find(|around| around.exists()).unwrap_or(Path::new("."));
+    let wanted = if there == folder { "written" } else { "created" };
+    let refused = |what: String| format!("the folder {folder:?} cannot be {wanted}: {there:?} {what}");
+    if !there.is_dir() {
+        return Err(refused("is no folder".to_owned()));
+    }
+    tempfile::tempfile_in(there).map_err(|error| refused(format!("is not writable: {error}")))?;
+    let files = fs::read_dir(there).map_err(|error| refused(format!("is not readable: {error}")))?;
+    for file in files.filter_map(Result::ok).map(|entry| entry.path()).filter(|_| there == folder) {
+        if file.is_file() {
+            fs::File::open(&file).map_err(|error| format!("the file {file:?} cannot be read: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// A folder for temporary files, if it can be used.
+fn usable_folder(folder: &Path) -> Result<SpillFolder, String> {
     let refused = |expected: String| format!("found {folder:?}, expected a folder {expected}");
     if let Some(kind) = memory_file_system(folder) {
         return Err(refused(format!("on a disk: this one is in memory ({kind})")));
     }
     let place = SpillFolder(folder.to_owned());
     place.open().map_err(|error| refused(format!("for temporary files: {error}")))?;
+    Ok(place)
+}
+
+/// Rows that are spilled to temporary files in a folder, under a memory budget in bytes. `workers`: threads
+/// of this process.
+///
+/// # Errors
+/// What is wrong with the folder.
+pub fn spill_to(folder: &Path, memory_bytes: u64, workers: usize) -> Result<Spill, String> {
+    let place = usable_folder(folder)?;
     let cache_bytes =
         usize::try_from(memory_bytes / MemoryBudget::CACHE_SHARE).unwrap_or(usize::MAX) / workers;
     tracing::info!(memory_bytes, cache_bytes = cache_bytes * workers, ?folder, "rows are spilled");

@@ -122,7 +122,6 @@ impl Committer {
         clock: &dyn Clock,
         mut durable: impl FnMut(Epoch, Epoch, Duration, bool),
     ) -> Result<(), RunError> {
-        self.sides.take_over(&mut *self.sink).map_err(RunError::Sink)?;
         if self.live.holds(self.repeated.epoch + 1) {
             // The run is live from its first epoch on.
             self.live()?;
@@ -207,8 +206,11 @@ impl Committer {
             self.sides.epoch(epoch, &mut *self.sink).map_err(RunError::Sink)?;
         }
         self.write(last)?;
+        of_live.iter().for_each(|epoch| self.metrics.add_written(&epoch.deltas));
         self.sides.commit(&self.mark).map_err(RunError::Sink)?;
         of_live.iter().for_each(|epoch| self.sides.durable(epoch.progress.epoch, &epoch.views));
+        let notices: usize = of_live.iter().map(|epoch| epoch.notices.len()).sum();
+        self.metrics.add(Counter::Notices, notices as u64);
         if let Some(file) = &mut self.notices {
             for epoch in &of_live {
                 file.epoch(epoch.progress.epoch, &epoch.notices).map_err(RunError::Notices)?;
@@ -264,6 +266,7 @@ impl Committer {
             tally.replaced = self.metrics.get(Counter::ReplacedAcrossFiles);
         }
         self.mark.progress = progress;
+        self.mark.state = self.keeper.as_ref().and_then(Keeper::stored);
         self.sink.commit(&self.mark).map_err(RunError::Sink)?;
         failpoint::reach("commit");
         if let Some(file) = &mut self.letters {
@@ -325,7 +328,8 @@ impl Committer {
                 self.sides.live(progress.epoch, &self.mark, &mut *self.sink).map_err(RunError::Sink)?;
             self.sink.live(progress.epoch);
             if let Some(file) = &mut self.notices {
-                file.live(progress.epoch).map_err(RunError::Notices)?;
+                let written = file.live(progress.epoch).map_err(RunError::Notices)?;
+                self.metrics.add(Counter::Notices, written);
             }
             if waits {
                 // Rows of the main output, which the end of the last run or of the definitions left wrong.
@@ -359,6 +363,7 @@ impl Committer {
             self.mark.in_correction = !rest.is_empty();
             self.sink.epoch(&progress, piece, &[]).map_err(RunError::Sink)?;
             self.write(progress.clone())?;
+            self.metrics.add_written(piece);
         }
         if deltas.is_empty() {
             self.sink.epoch(&progress, &[], &[]).map_err(RunError::Sink)?;

@@ -54,6 +54,10 @@ impl Sink for FollowedSink {
         Ok(standing)
     }
 
+    fn check_held(&mut self) -> io::Result<()> {
+        self.sink.check_held()
+    }
+
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         self.sink.pairs()
     }

@@ -34,6 +34,7 @@ pub(in crate::pipeline) struct Keeper {
     tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
     rules: TextRules,
     scheme: Vec<u8>,
+    status: Arc<Status>,
     /// Whether the state has a complete record of deleted ids.
     ended: bool,
 }
@@ -52,6 +53,7 @@ impl Keeper {
     ) -> Result<Self, RunError> {
         let metrics = Arc::clone(&stages.observers.metrics);
         let counters = Arc::clone(&metrics);
+        let shown = Arc::clone(&status);
         let settings = PublisherSettings {
             what: "state",
             every,
@@ -60,7 +62,7 @@ impl Keeper {
             metrics,
             published: Box::new(move |Published { epoch, changes, stored }| {
                 tracing::debug!(epoch, changes, stored, "the state is stored");
-                status.set_state(epoch, stored);
+                shown.set_state(epoch, stored);
                 counters.add(Counter::StateCommits, 1);
                 counters.add(Counter::StateBytes, changes);
             }),
@@ -71,6 +73,7 @@ impl Keeper {
             tables: Arc::clone(&stages.observers.tables),
             rules: stages.scheme.text.clone(),
             scheme: stages.stored_description().encode(),
+            status,
             ended,
         })
     }
@@ -78,6 +81,11 @@ impl Keeper {
     /// A handle that cancels the keeper.
     pub(in crate::pipeline) fn stop(&self) -> PublisherStop {
         self.publisher.stop()
+    }
+
+    /// The epoch of the stored state; `None` before the first publish.
+    pub(in crate::pipeline) fn stored(&self) -> Option<Epoch> {
+        Some(self.status.state().0).filter(|epoch| *epoch > 0)
     }
 
     /// Adds changes that lead to `mark`: these, and those of other processes of the epochs through this one

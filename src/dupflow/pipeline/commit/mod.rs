@@ -1,6 +1,7 @@
 //! From closed epochs to durable ones: the queue before the committer, the committer, and what it writes
 //! through.
 
+mod clock_warning;
 mod committer;
 mod followed;
 mod growth;
@@ -9,6 +10,7 @@ mod queue;
 
 pub use followed::Follower;
 
+pub(in crate::pipeline) use clock_warning::{AHEAD, ClockWarning};
 pub(in crate::pipeline) use committer::Committer;
 pub(in crate::pipeline) use followed::FollowedSink;
 pub(in crate::pipeline) use growth::GrowthWarning;

@@ -74,9 +74,9 @@ pub struct Summary {
     pub epochs: u64,
     /// Durable epochs; fewer than `epochs` only if the pipe at the output was closed.
     pub durable_epochs: u64,
-    /// Deltas of all epochs closed.
+    /// Deltas that were written.
     pub deltas: u64,
-    /// Deltas by what caused them.
+    /// Deltas that were written, by what caused them.
     pub deltas_by_cause: BTreeMap<&'static str, u64>,
     /// Live pairs at the end.
     pub pairs: u64,
@@ -291,13 +291,13 @@ impl Summary {
             }),
             epochs: count(Counter::Epochs),
             durable_epochs: count(Counter::Durable),
-            deltas: count(Counter::Added) + count(Counter::Removed),
+            deltas: counts.deltas(),
             deltas_by_cause: counts
                 .causes()
                 .filter(|(_, n)| *n > 0)
                 .map(|(cause, n)| (cause.name(), n))
                 .collect(),
-            pairs: counts.balance(Counter::Added, Counter::Removed),
+            pairs: counts.pairs(),
             decisions: stages.emits_upserts.then(|| DecisionCounts {
                 written: count(Counter::Decisions),
                 copies: count(Counter::DecidedCopies),

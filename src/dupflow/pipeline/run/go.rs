@@ -32,6 +32,20 @@ struct Go {
 }
 
 impl ProcessGroup {
+    /// Process 0: waits until all others could begin.
+    pub(in crate::pipeline) fn wait_for_others(&self) -> Result<(), RunError> {
+        let mut prepared = 1;
+        while prepared < self.count() {
+            match self.notes.1.recv() {
+                Ok(PeerTask::Received(_, ControlEvent::Message(ControlMessage::Prepared))) => prepared += 1,
+                Ok(PeerTask::Received(_, event)) => failure(&self.control, event).map_or(Ok(()), Err)?,
+                Ok(PeerTask::Reached(..) | PeerTask::Ended) => {}
+                Err(_) => return Err(RunError::Process("the control connection has ended".to_owned())),
+            }
+        }
+        Ok(())
+    }
+
     /// Process 0: sends where the run begins.
     pub(in crate::pipeline) fn go(
         &self,
@@ -60,6 +74,7 @@ impl ProcessGroup {
         rules: &TextRules,
         state: Option<SharedState>,
     ) -> Result<Past, RunError> {
+        self.control.send(ControlMessage::Prepared);
         let unread = |what: String| {
             RunError::Process(format!("what process 0 says of the run cannot be read: {what}"))
         };

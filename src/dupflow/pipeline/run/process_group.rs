@@ -1,14 +1,17 @@
 //! A run of several processes: the messages that this process sends to the others, and how it handles theirs.
 //!
 //! ```text
+//!                                             Prepared
+//!  process 0 ◀──────────────────────── the others
 //!            Go: where the run begins         Restores, Opened, Reached, StateReply, Stop, Measures, Done
 //!  process 0 ────────────────────────▶ the others       the others ────────────────▶ process 0
 //!            Opened, Crossed, Durable, StateTask, Stop, Done       anyone ──── Failed ────▶ all
 //! ```
 //!
-//! Process 0 has the output and the committer, and owns the state. It determines where the run begins, and
-//! sends that to the others. When one process opens an epoch, all others open it too. Once all processes have
-//! reached a line, all cross it at the same epoch.
+//! Process 0 has the output and the committer, and owns the state. It takes both over once all others have
+//! opened what they need: a process that cannot begin ends no earlier run. It determines where the run
+//! begins, and sends that to the others. When one process opens an epoch, all others open it too. Once all processes
+//! have reached a line, all cross it at the same epoch.
 //!
 //! A process that fails sends the reason, and keeps its share of the open epochs, so that none of them closes
 //! anywhere. If a process is lost, the processes that notice report it.
@@ -238,6 +241,7 @@ impl PeerProcesses {
                     }
                     ControlMessage::Failed(text) => shared.failure.fail(RunError::Process(text)),
                     ControlMessage::Go(_)
+                    | ControlMessage::Prepared
                     | ControlMessage::StateTask(_)
                     | ControlMessage::StateReply(_)
                     | ControlMessage::Done => {}

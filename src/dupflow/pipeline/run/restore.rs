@@ -177,6 +177,7 @@ impl Restoring<'_> {
         let read = snapshot.read(unread, SLICE_BYTES, |slice| {
             let documents = self.push(slice)?;
             self.documents.fetch_add(documents, Ordering::Relaxed);
+            self.shared.status.count_restored(documents);
             Ok(())
         });
         // The other threads end too.

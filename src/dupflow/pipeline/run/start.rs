@@ -15,13 +15,13 @@ use super::restore::{RestoreParts, restore};
 use super::running::Running;
 use super::threads::{commit, read, read_watches, spawn, watch_outputs, write_state};
 use super::worker::{self, RunShared};
-use crate::pipeline::commit::{Commits, Committer, GrowthWarning, Keeper};
+use crate::pipeline::commit::{ClockWarning, Commits, Committer, GrowthWarning, Keeper};
 use crate::pipeline::continuity::{Continuity, WatchParts};
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::{Latencies, ResumedAt, Summary};
 use crate::pipeline::past::Past;
 use dupflow_connectors::intake::{
-    Announce, Batch, CatchUp, EpochLimits, Peers, Queue, QueueRoom, Source, SourceReader,
+    Announce, Batch, CatchUp, CatchUpLine, EpochLimits, Peers, Queue, QueueRoom, Source, SourceReader,
 };
 use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::state::Snapshot;
@@ -31,7 +31,7 @@ use dupflow_connectors::watch::{NoticeBoard, NoticeFile, WatchList, WatchedRun};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::run::metrics::Counter;
-use dupflow_core::time::Clock;
+use dupflow_core::time::{Clock, Epoch, RetentionTime};
 use dupflow_engine::dataflow::{Cancellation, KeptEpochs, PeerSockets, Stages};
 
 /// How long an input may be idle before an empty epoch begins, if documents expire by wall-clock time.
@@ -66,7 +66,7 @@ fn launch(mut job: RunJob) -> Result<Running, RunError> {
         return begin(job, past, None);
     };
     let past = if group.index() == 0 {
-        let sent = find(&mut job).and_then(|past| {
+        let sent = group.wait_for_others().and_then(|()| find(&mut job)).and_then(|past| {
             let owner = job.continuity.state.as_ref().map(|(state, _)| state.owner());
             group.go(&past, &job.stages.scheme.text, owner).map(|()| past)
         });
@@ -80,7 +80,17 @@ fn launch(mut job: RunJob) -> Result<Running, RunError> {
 
 /// Determines where the run begins.
 fn find(job: &mut RunJob) -> Result<Past, RunError> {
-    Past::find(&job.stages, &mut *job.source, &mut *job.sink, &mut job.continuity, job.first_epoch)
+    #[cfg(feature = "webhook")]
+    if let Some(hook) = job.continuity.watch.as_ref().and_then(|watch| watch.hook.as_ref()) {
+        hook::check(hook).map_err(RunError::Hook)?;
+    }
+    let now = job.clock.unix();
+    let (source, sink) = (&mut *job.source, &mut *job.sink);
+    let past = Past::find(&job.stages, source, sink, &mut job.continuity, job.first_epoch, now)?;
+    if let Some(RetentionTime::Event(at) | RetentionTime::Wall(at)) = past.mark.progress.clock {
+        job.status.set_retention_clock(at.seconds());
+    }
+    Ok(past)
 }
 
 /// Starts a job that begins at `past`. The workers start first: if that fails, no other thread has started.
@@ -107,6 +117,14 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         None => (None, None, None),
     };
     let first_epoch = past.mark.progress.epoch + 1;
+    let up_to = past.lines.iter().rev().find_map(|line| match line {
+        CatchUpLine::Offsets(up_to) => Some(up_to.clone()),
+        CatchUpLine::Restored => None,
+    });
+    status.set_beginning(past.snapshot.as_ref().map(Snapshot::documents), up_to.unwrap_or_default());
+    if stages.retention.follows(RetentionClock::Wall) {
+        status.follow_wall_clock();
+    }
     continue_stages(&mut stages, &*source, &mut past);
     let resumed = past.mark.tally.as_ref().map(|tally| {
         bad.resume(&tally.bad);
@@ -183,6 +201,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         listen(Arc::clone(&shared), tasks);
     }
     let snapshot = past.snapshot.take();
+    let stored = snapshot.as_ref().map_or(0, |snapshot| snapshot.saved().epoch());
     let mut continuity = continuity;
     let reference = continuity.reference.take();
     let (watches, notices, deliveries) = begin_watches(continuity.watch.take(), &shared.clock, give_up)?;
@@ -194,6 +213,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         continuity,
         announce,
         has_ended: process.0 == 0 && has_ended(&stages, snapshot.as_ref()),
+        stored,
     };
     let committer = if process.0 == 0 {
         start_committer(output, &mut past, &stages, peers.clone(), &shared).inspect_err(give_up)?
@@ -296,6 +316,8 @@ struct CommitterParts {
     announce: Option<Announce>,
     /// See [`has_ended`].
     has_ended: bool,
+    /// The epoch of the state.
+    stored: Epoch,
 }
 
 /// Starts the keeper, if there is a state, and the committer; `None` if its thread cannot be started.
@@ -306,13 +328,14 @@ fn start_committer(
     peers: Option<Arc<PeerProcesses>>,
     shared: &Arc<RunShared>,
 ) -> Result<Option<JoinHandle<Latencies>>, RunError> {
-    let CommitterParts { notices, watches, sink, continuity, announce, has_ended } = output;
+    let CommitterParts { notices, watches, sink, continuity, announce, has_ended, stored } = output;
     let keeper = continuity.state.map(|(mut state, every)| {
         if let Some(peers) = &peers {
             state.share_with(Arc::clone(&peers.writers) as _);
         }
         let failed = Arc::clone(shared);
         let fail = move |error| failed.failure.fail(error);
+        shared.status.set_state(stored, state.stored_bytes());
         Keeper::start(state, every, stages, has_ended, Arc::clone(&shared.status), fail)
     });
     let keeper = keeper.transpose()?;
@@ -335,7 +358,9 @@ fn start_committer(
     committer.watches = watches;
     let metrics = Arc::clone(&stages.observers.metrics);
     let growth = GrowthWarning::new(stages.planned);
-    let work = move |run: &RunShared| commit(committer, &metrics, growth, peers.as_deref(), run);
+    let mut clock = ClockWarning::new(&stages.retention);
+    clock.check(shared.clock.now(), shared.status.retention_ahead(shared.clock.unix()), 0);
+    let work = move |run: &RunShared| commit(committer, &metrics, (growth, clock), peers.as_deref(), run);
     Ok(spawn("committer", shared, work))
 }
 

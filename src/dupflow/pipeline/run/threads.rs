@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::process_group::PeerProcesses;
 use super::worker::RunShared;
-use crate::pipeline::commit::{Committer, GrowthWarning};
+use crate::pipeline::commit::{ClockWarning, Committer, GrowthWarning};
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::Latencies;
 use dupflow_connectors::intake::{BadRecords, Closed, SourceReader};
@@ -29,7 +29,7 @@ fn log_progress(epoch: Epoch, counts: &Counts, unread: u64) {
         epoch,
         events = counts.get(Counter::Events),
         documents = counts.documents(),
-        pairs = counts.balance(Counter::Added, Counter::Removed),
+        pairs = counts.pairs(),
         state_commits = counts.get(Counter::StateCommits),
         unread,
         "running"
@@ -45,7 +45,7 @@ fn counted(bad: &BadRecords) -> BTreeMap<String, u64> {
 pub(super) fn commit(
     committer: Committer,
     metrics: &Metrics,
-    mut growth: GrowthWarning,
+    (mut growth, mut clock): (GrowthWarning, ClockWarning),
     peers: Option<&PeerProcesses>,
     shared: &RunShared,
 ) -> Result<Latencies, RunError> {
@@ -65,6 +65,7 @@ pub(super) fn commit(
         // The hashes of sketches spread them evenly over the processes.
         let own = metrics.counts().balance(Counter::SketchesBorn, Counter::SketchesDied);
         growth.check(own * shared.process.1 as u64);
+        clock.check(now, shared.status.retention_ahead(shared.clock.unix()), metrics.get(Counter::Late));
         let mut begun = shared.begun.lock();
         let later = begun.split_off(&(last + 1));
         for first_events in std::mem::replace(&mut *begun, later).into_values() {
