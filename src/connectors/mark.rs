@@ -24,6 +24,11 @@ pub struct Mark {
     /// All settings that determine the result: an encoded
     /// [`Description`](dupflow_core::description::Description).
     pub pipeline: String,
+    /// The settings of the source that decide its documents and that `pipeline` lacks: an encoded
+    /// [`Description`](dupflow_core::description::Description). Empty for files, and in marks of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
     /// Whether the output is between the results of two pipelines: corrections are being written and are not
     /// complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -109,6 +114,7 @@ mod tests {
             progress: Progress { epoch: 7, next: [(0, 5), (3, u64::MAX)].into(), ..Progress::default() },
             start: [(0, 1)].into(),
             pipeline: "{}".to_owned(),
+            source: "s".to_owned(),
             in_correction: true,
             letters: Some(9),
             input: Some(Topic { name: "in".to_owned(), id: Some("i".to_owned()) }),
@@ -121,6 +127,7 @@ mod tests {
         let earlier = r#"{"run":"r","progress":{"epoch":1,"next":{},"table":null},"start":{},"pipeline":""}"#;
         let earlier: Mark = serde_json::from_str(earlier).unwrap();
         assert_eq!((earlier.input, earlier.output, earlier.as_of, earlier.tally), (None, None, None, None));
+        assert_eq!(earlier.source, "");
     }
 
     #[test]

@@ -38,6 +38,7 @@ mod reference;
 mod rejected;
 mod replay;
 mod resume;
+mod rules;
 mod run;
 #[cfg(feature = "postgres")]
 #[expect(

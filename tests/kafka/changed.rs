@@ -398,7 +398,7 @@ fn the_mark_is_lost(broker: &Broker) {
 }
 
 /// Changes the last mark as if another version had written it.
-fn change_mark(scene: &Scene<'_>, change: impl FnOnce(&mut Value)) {
+pub(crate) fn change_mark(scene: &Scene<'_>, change: impl FnOnce(&mut Value)) {
     let progress = format!("{}-progress", scene.output);
     let (_, key, value) = records_in(scene.broker, &progress, 0).pop().unwrap();
     let mut mark: Value = serde_json::from_str(&value.unwrap()).unwrap();

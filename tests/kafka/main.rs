@@ -27,6 +27,7 @@ mod measure;
 mod moving;
 mod operation;
 mod read;
+mod rules;
 mod run;
 mod sides;
 mod sink;
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
             operation::TESTS,
             faults::TESTS,
             changed::TESTS,
+            rules::TESTS,
             moving::TESTS,
             tls::TESTS,
             upgrade::TESTS,

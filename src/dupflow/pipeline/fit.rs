@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::document_rules::{DocumentRules, differences};
 use super::error::RunError;
 use super::past_error::PastError;
 use dupflow_connectors::intake::{OffsetGap, SourceError, SourceInfo, Tombstones};
@@ -139,16 +140,18 @@ pub(super) fn keeps_documents(error: SourceError) -> SourceError {
 /// the fields of pairs, if they are not refused.
 pub(super) fn check(
     mark: &Mark,
-    pipeline: &str,
+    rules: &DocumentRules<'_>,
     pairs: &PairRule,
     input: &SourceInfo,
     output: Option<&Topic>,
 ) -> Result<(), RunError> {
-    if mark.pipeline != pipeline {
-        let differences = differences(pipeline, &mark.pipeline);
-        if !has_same_pairs(&differences, pipeline, &mark.pipeline, pairs) {
-            return Err(PastError::OtherPipeline(differences).into());
-        }
+    let mut others = differences(rules.pipeline, &mark.pipeline);
+    let is_same =
+        mark.pipeline == rules.pipeline || has_same_pairs(&others, rules.pipeline, &mark.pipeline, pairs);
+    let of_source = rules.of_source(mark);
+    if !is_same || !of_source.is_empty() {
+        others.extend(of_source);
+        return Err(PastError::OtherPipeline(others).into());
     }
     match fit(mark, input) {
         Fit::Same => {}
@@ -226,12 +229,6 @@ pub(super) fn usable(
         ),
     }
     Ok(Some(snapshot))
-}
-
-/// The differences between two encoded pipeline descriptions.
-fn differences(here: &str, there: &str) -> Vec<Difference> {
-    let here = Description::decode(here.as_bytes());
-    here.and_then(|here| here.differences(there.as_bytes())).unwrap_or_default()
 }
 
 /// Whether two encoded pipelines differ only in held fields that decide no pair. Without a state all

@@ -16,6 +16,7 @@
 mod assemble;
 mod commit;
 mod continuity;
+mod document_rules;
 mod error;
 mod fit;
 mod outcome;
@@ -23,6 +24,7 @@ mod past;
 mod past_error;
 mod provenance;
 mod publisher;
+mod read_again;
 mod restart;
 mod run;
 mod side_outputs;

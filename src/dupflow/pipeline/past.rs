@@ -10,6 +10,7 @@
 //! | mark of this pipeline | none | reads the input again from its start, if it still holds all records |
 //! | mark of this pipeline | behind the mark or none, and the source cannot repeat its records | corrects the output |
 //! | mark of another pipeline | any | is refused; with `--reconcile`, corrects the output |
+//! | any | read by other rules | is refused; with `--reconcile`, reads again what the input holds |
 //! | mark of another input | any | is refused; with `--reconcile`, reads the present input without the state, and corrects the output |
 //! | mark of another output | any | is refused; with `--reconcile`, corrects the present output |
 //! | records without a mark | any | is refused; with `--reconcile`, corrects the output |
@@ -34,9 +35,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::continuity::Continuity;
+use super::document_rules::{DocumentRules, RuleChange};
 use super::error::RunError;
 use super::fit::{Fit, check, fit, usable};
 use super::past_error::PastError;
+use super::read_again::read_again;
 use super::restart::{Restart, Resumable};
 use dupflow_connectors::intake::{AsOf, CatchUpLine, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing, Topic};
@@ -86,14 +89,33 @@ impl Past {
         continuity: &mut Continuity,
         first: Epoch,
     ) -> Result<Self, RunError> {
-        let Continuity { run, pipeline, reconcile, letters, state, tallies, reference, .. } = continuity;
+        let Continuity {
+            run,
+            pipeline,
+            source: of_source,
+            reconcile,
+            letters,
+            state,
+            tallies,
+            reference,
+            ..
+        } = continuity;
         let mut state = state.as_mut().map(|(state, _)| state);
         let reconcile = *reconcile;
         // Before anything is created or taken over: the input exists.
         let mut input = source.inspect()?;
-        let mut rules =
-            Rules { pipeline, pairs: &stages.scheme.pairs, reconcile, scheme: stages.stored_description() };
-        let (standing, resumable) = rules.take_over(source, sink, &mut input, state.as_deref_mut())?;
+        let mut rules = Rules {
+            documents: DocumentRules { pipeline, source: of_source },
+            pairs: &stages.scheme.pairs,
+            reconcile,
+            scheme: stages.stored_description(),
+        };
+        let (standing, mut resumable) = rules.take_over(source, sink, &mut input, state.as_deref_mut())?;
+        if let Some(state) = state.as_deref_mut() {
+            let scheme = rules.scheme.encode();
+            let here = (&rules.documents, &*scheme);
+            resumable = read_again(resumable, state, &input, here, &stages.observers.metrics)?;
+        }
         let restart = Restart::new(&standing, &input, resumable);
         let output_pairs = restart.pairs_to_correct(sink, reconcile)?;
         let (begin, is_whole) = restart.begin(source, reconcile, stages)?;
@@ -117,6 +139,7 @@ impl Past {
             progress,
             start: restart.start(&begin, is_whole),
             pipeline: pipeline.clone(),
+            source: of_source.clone(),
             in_correction: false,
             letters: restart.mark.as_ref().and_then(|mark| mark.letters),
             as_of: restart.as_of(),
@@ -143,9 +166,9 @@ impl Past {
 
 /// What decides whether a run may continue on an output.
 struct Rules<'a> {
-    /// The encoded description of the pipeline.
-    pipeline: &'a str,
-    /// Its rule on the fields of pairs.
+    /// How records become documents.
+    documents: DocumentRules<'a>,
+    /// The pipeline's rule on the fields of pairs.
     pairs: &'a PairRule,
     reconcile: bool,
     scheme: Description,
@@ -203,14 +226,17 @@ impl Rules<'_> {
             }
             Standing::At(mark) => {
                 if !self.reconcile {
-                    check(mark, self.pipeline, self.pairs, input, output)?;
+                    check(mark, &self.documents, self.pairs, input, output)?;
                 }
                 Some((**mark).clone())
             }
             Standing::New | Standing::Unmarked(_) | Standing::Forgets => None,
         };
-        let of_this_input = mark.as_ref().is_none_or(|mark| is_same(mark, input));
-        let snapshot = match state {
+        let of_mark = mark.as_ref().map(|mark| self.documents.change_from(mark)).unwrap_or_default();
+        let is_elsewhere = |change: &RuleChange| self.reconcile && change.is_elsewhere();
+        let is_here = |mark| is_same(mark, input) && !is_elsewhere(&of_mark);
+        let of_this_input = mark.as_ref().is_none_or(is_here);
+        let mut snapshot = match state {
             None => None,
             Some(state) => {
                 let at_most = mark.as_ref().filter(|_| of_this_input);
@@ -218,11 +244,19 @@ impl Rules<'_> {
                 usable(snapshot, state, input, self.reconcile, |stored| is_same(stored, input))?
             }
         };
-        Ok(Resumable { mark, of_this_input, snapshot })
+        let kept = snapshot.as_ref().map(Snapshot::saved);
+        let of_state = kept.map(|kept| self.documents.change_from(&kept.mark)).unwrap_or_default();
+        let has_other_scheme = kept.is_some_and(|kept| kept.scheme != self.scheme.encode());
+        of_state.check(self.reconcile)?;
+        let reads_again = self.reconcile && (of_state.needs_reading() || has_other_scheme);
+        let read_again = if reads_again { snapshot.take().map(|old| of_state.read_again(old)) } else { None };
+        let has_other_rules = self.reconcile && (of_mark.needs_reading() || of_state.needs_reading());
+        let of_this_input = of_this_input && !is_elsewhere(&of_state);
+        Ok(Resumable { mark, of_this_input, snapshot, read_again, has_other_rules })
     }
 
-    /// The latest snapshot at or before the mark, or the latest of all without a mark. `None` if it is of
-    /// another scheme and the run reconciles: then the state is emptied.
+    /// The latest snapshot at or before the mark, or the latest of all without a mark. A run that reconciles
+    /// may find one of another scheme.
     fn snapshot(&self, state: &mut StoredState, mark: Option<&Mark>) -> Result<Option<Snapshot>, RunError> {
         let at_most = mark.filter(|_| !self.reconcile).map_or(Epoch::MAX, |mark| mark.progress.epoch);
         let Some(snapshot) = state.latest(at_most)? else {
@@ -232,15 +266,11 @@ impl Rules<'_> {
                 None => Ok(None),
             };
         };
-        if snapshot.saved().scheme == self.scheme.encode() {
-            return Ok(Some(snapshot));
-        }
-        if !self.reconcile {
+        if !self.reconcile && snapshot.saved().scheme != self.scheme.encode() {
             let differences = self.scheme.differences(&snapshot.saved().scheme).unwrap_or_default();
             return Err(PastError::OtherScheme(differences).into());
         }
-        state.latest(0)?;
-        Ok(None)
+        Ok(Some(snapshot))
     }
 }
 

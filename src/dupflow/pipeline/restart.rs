@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::document_rules::ReadAgain;
 use super::error::RunError;
 use super::fit::{keeps_documents, missing};
 use super::past_error::PastError;
@@ -24,6 +25,10 @@ pub(super) struct Resumable {
     pub(super) of_this_input: bool,
     /// The documents of the state.
     pub(super) snapshot: Option<Snapshot>,
+    /// The documents of a state that are read again.
+    pub(super) read_again: Option<ReadAgain>,
+    /// Whether the mark, or the state, was written under other rules of how records become documents.
+    pub(super) has_other_rules: bool,
 }
 
 impl Resumable {
@@ -45,6 +50,8 @@ pub(super) struct Restart<'a> {
     input: &'a SourceInfo,
     /// Whether the mark of the output is of this input.
     of_this_input: bool,
+    /// Whether its numbers of records are those of other rules.
+    has_other_rules: bool,
     /// The documents of the state.
     pub(super) snapshot: Option<Snapshot>,
     /// The mark of the state.
@@ -57,11 +64,11 @@ pub(super) struct Restart<'a> {
 
 impl<'a> Restart<'a> {
     pub(super) fn new(standing: &'a Standing, input: &'a SourceInfo, resumable: Resumable) -> Self {
-        let Resumable { mark, of_this_input, snapshot } = resumable;
+        let Resumable { mark, of_this_input, snapshot, has_other_rules, .. } = resumable;
         let state_mark = snapshot.as_ref().map(|snapshot| snapshot.saved().mark.clone());
         let marked_clock = mark.as_ref().filter(|_| of_this_input).and_then(|mark| mark.progress.clock);
         let mark = mark.or_else(|| state_mark.clone());
-        Self { standing, input, of_this_input, snapshot, state_mark, mark, marked_clock }
+        Self { standing, input, of_this_input, has_other_rules, snapshot, state_mark, mark, marked_clock }
     }
 
     /// Whether the state is exactly at a mark, so that no input between the two has to be repeated.
@@ -161,6 +168,8 @@ impl<'a> Restart<'a> {
             held.map(|held| held.iter().map(|(partition, (_, end))| (*partition, *end)).collect());
         let next = match &ends {
             Some(ends) if !self.of_this_input || self.mark.is_none() => ends.clone(),
+            // Other rules make other numbers of records: to the end of what is there.
+            None if self.has_other_rules => begin.keys().map(|partition| (*partition, u64::MAX)).collect(),
             None if !is_whole => Offsets::new(),
             _ => self.mark.as_ref().map(|mark| mark.progress.next.clone()).unwrap_or_default(),
         };
