@@ -10,6 +10,7 @@ mod bad_input;
 mod calibrate;
 mod clusters;
 mod contained;
+mod copies;
 mod decisions;
 mod decontaminate;
 mod documents;
