@@ -24,6 +24,11 @@ pub struct Mark {
     /// All settings that determine the result: an encoded
     /// [`Description`](dupflow_core::description::Description).
     pub pipeline: String,
+    /// The settings of the source that decide its documents and that `pipeline` lacks: an encoded
+    /// [`Description`](dupflow_core::description::Description). Empty for files, and in marks of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
     /// Whether the output is between the results of two pipelines: corrections are being written and are not
     /// complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -128,6 +133,7 @@ mod tests {
             },
             start: [(0, 1)].into(),
             pipeline: "{}".to_owned(),
+            source: "s".to_owned(),
             in_correction: true,
             letters: Some(9),
             letters_digest: Some("d".to_owned()),
@@ -144,6 +150,7 @@ mod tests {
         let earlier: Mark = serde_json::from_str(earlier).unwrap();
         assert_eq!((earlier.input, earlier.output, earlier.as_of, earlier.tally), (None, None, None, None));
         assert_eq!((earlier.deletes_kept_ms, earlier.progress.last), (None, BTreeMap::new()));
+        assert_eq!(earlier.source, "");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod claims;
 mod clock;
 mod clusters;
 mod contained;
+mod copies;
 mod decisions;
 mod decontaminate;
 mod documents;
@@ -43,6 +44,7 @@ mod reference;
 mod rejected;
 mod replay;
 mod resume;
+mod rules;
 mod run;
 #[cfg(feature = "postgres")]
 #[expect(

@@ -131,8 +131,12 @@ fn items_are_matched_as_pages_change() {
         place.file("new.jsonl", part.concat());
         let run = place.run("run -p decontaminate -c run.toml");
         assert_eq!(run.code, 0, "{run:?}");
-        assert!(run.err.contains("reference   3 documents; 1 too short to be found\n"), "{}", run.err);
-        assert!(run.err.contains("too short to be found documents=1"), "{}", run.err);
+        assert!(
+            run.err.contains("reference   3 documents; 1 too short to be found except as a copy\n"),
+            "{}",
+            run.err
+        );
+        assert!(run.err.contains("too short to be found except as copies documents=1"), "{}", run.err);
         let expected = expected(&place, "-p decontaminate --set output.item_limit=1000");
         assert_eq!(accumulated(&place.read("out.jsonl")), expected);
     }

@@ -352,3 +352,39 @@ fn what_compares_documents_is_refused() {
     let unset = place.run("replay --set text.split_least=9 feed.jsonl").err;
     assert!(unset.contains("has no effect with text.split = \"document\""), "{unset}");
 }
+
+/// A paragraph is removed where a document of that text would be, under every rule on fields: documents of
+/// one host are copies that a rule may forbid to be pairs.
+#[test]
+fn units_are_removed_as_documents_of_one_paragraph_are() {
+    let place = Place::new();
+    let documents = [
+        ("a", "x", 1),
+        ("b", "x", 1),
+        ("c", "y", 1),
+        ("d", "y", 2),
+        ("e", "y", 2),
+        ("f", "z", 3),
+        ("g", "z", 1),
+    ];
+    let feed = |text: &dyn Fn(u32, u32) -> String| -> String {
+        let record = |(n, (id, host, kind)): (usize, &(&str, &str, u32))| {
+            let text = text(*kind, 10 + u32::try_from(n).unwrap());
+            json!({ "id": id, "host": host, "text": text }).to_string() + "\n"
+        };
+        documents.iter().enumerate().map(record).collect()
+    };
+    place.file("feed.jsonl", feed(&|kind, own| joined(&[kind, own])));
+    place.file("whole.jsonl", feed(&|kind, _| paragraph(kind)));
+    for (rule, count) in [("a.host!=b.host", 3), ("a.host==b.host", 2), ("", 4)] {
+        for workers in [1, 2] {
+            let rule = if rule.is_empty() { String::new() } else { format!(" --set pairs.where={rule}") };
+            let options = format!("-p exact --field host --workers {workers}{rule}");
+            let units = removed(&place, &format!("{REMOVE} {options}"));
+            let units: Vec<&str> = units.iter().map(|row| &row[..1]).collect();
+            let (whole, _) = place.replay(&format!("--emit remove {options} whole.jsonl"));
+            let whole: Vec<Value> = lines(&whole.out).into_iter().map(|row| row["id"].clone()).collect();
+            assert_eq!((json!(units), units.len()), (json!(whole), count), "{rule}");
+        }
+    }
+}

@@ -28,6 +28,7 @@ mod measure;
 mod moving;
 mod operation;
 mod read;
+mod rules;
 mod run;
 mod sides;
 mod sink;
@@ -95,6 +96,7 @@ fn main() -> ExitCode {
             faults::TESTS,
             changed::TESTS,
             lost::TESTS,
+            rules::TESTS,
             moving::TESTS,
             tls::TESTS,
             upgrade::TESTS,

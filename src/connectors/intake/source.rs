@@ -150,7 +150,8 @@ pub trait Source: Send + fmt::Debug {
 /// - Lines: while [`Queue::line`] returns an offset of a partition, no batch crosses it: a batch that would
 ///   is split there. The rest waits until all partitions have reached their lines, in [`Queue::push`] or as
 ///   [`Refused::Held`]. A partition that reaches the end of its input with nothing left to push reports that
-///   by an empty batch.
+///   by an empty batch. A line may be at the end of what is there ([`u64::MAX`]): a reader whose source does
+///   not say beforehand what it holds calls [`Queue::at_end`] there.
 /// - Backpressure: [`Queue::push`] waits while the workers are behind, which pauses the reader;
 ///   [`Queue::pause`] and [`Queue::wait_for_room`] wait too. All three return at once when the run ends. A
 ///   reader with other duties (the heartbeat of a Kafka consumer) uses [`Queue::try_push`] instead, keeps the

@@ -55,6 +55,7 @@ mod frame;
 mod ids;
 mod manifest;
 mod report;
+mod retain;
 mod segment;
 mod snapshot;
 mod store;

@@ -10,6 +10,9 @@
 //! `sqrt(c (1 - c) / m)`.
 //! With m below [`ScaledEstimator::LEAST`] nothing is claimed, and the pair is rejected.
 //!
+//! Equal sketches are copies: they are accepted with similarity 1, however short their texts are. Documents
+//! of equal texts have different sketches where these hold fields too, or the side of a reference.
+//!
 //! Looks: 1, whether a text is too short, by its words or by the sample; 2, the values. With m in the smaller
 //! and T m rounded up needed, the count ends as soon as too many values of the smaller one are missing. There
 //! is no test by the sizes of both: a short text lies in a text of any size.
@@ -68,19 +71,28 @@ impl ContainmentFilter {
 impl PairFilter for ContainmentFilter {
     #[inline]
     fn first_word(&self, a: u64, b: u64) -> bool {
-        words_of(a.min(b)) >= self.least_words
+        // Equal first words are those of copies, or of texts that `decide_passed` rejects.
+        a == b || !self.is_too_short(a.min(b))
     }
 
     fn decide_passed(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict {
+        if a.words == b.words && a.features == b.features {
+            let components = u32::try_from(a.features.len()).unwrap_or(u32::MAX);
+            return Verdict { accepted: Some(Similarity::ONE), look: 2, components };
+        }
         let [x, y] = self.sample(a, b);
         let least = x.len().min(y.len());
         let components = u32::try_from(least).unwrap_or(u32::MAX);
-        if least < self.least_values {
+        if least < self.least_values || self.is_too_short(a.words[0].min(b.words[0])) {
             return Verdict { accepted: None, look: 1, components: 0 };
         }
         let found = shared(x, y, least_count(self.threshold * least as f64));
         let overlap = |shared| Overlap { shared, of_a: x.len(), of_b: y.len() };
         Verdict { accepted: found.map(|found| overlap(found).similarity()), look: 2, components }
+    }
+
+    fn is_too_short(&self, word: u64) -> bool {
+        words_of(word) < self.least_words
     }
 
     fn looks(&self) -> usize {
@@ -198,9 +210,21 @@ mod tests {
         assert_eq!(filter.decide(many.view(), many.view()).accepted, Some(Similarity::ONE));
         let rejected = filter.decide(few.view(), many.view());
         assert_eq!((rejected.accepted, rejected.look, rejected.components), (None, 1, 0));
+        let other = Sketch { words: [packed(2, 3)].into(), features: [1, 2, 3].into() };
+        let short = |values: &[u64]| Sketch { features: values.into(), ..other.clone() };
+        for (copy, values) in [(true, [1, 2, 3]), (false, [1, 2, 4])] {
+            let verdict = filter.decide(other.view(), short(&values).view());
+            assert_eq!(verdict.accepted, Some(Similarity::ONE).filter(|_| copy), "{values:?}");
+        }
+        assert_eq!(
+            filter.decide(few.view(), few.view()).accepted,
+            Some(Similarity::ONE),
+            "copies are copies"
+        );
         assert_eq!(filter.rejected_by(1), RejectedBy::TooShort);
         assert_eq!(filter.agreeing(few.view(), many.view(), 1), None);
         assert!(filter.first_word(packed(3, 1), packed(4, 100)));
+        assert!(filter.first_word(packed(2, 9), packed(2, 9)) && filter.is_too_short(packed(2, 9)));
         assert!(
             !filter.first_word(packed(2, 100), packed(40, 1))
                 && !filter.first_word(packed(4, 1), packed(2, 9))

@@ -95,6 +95,11 @@ pub trait PairFilter: Send + Sync + fmt::Debug {
         }
     }
 
+    /// Whether a text with this first word is so short that it is similar to none but its copies.
+    fn is_too_short(&self, _word: u64) -> bool {
+        false
+    }
+
     /// Number of looks; a verdict's `look` is in `1..=looks()`, or 0 for [`Verdict::RULED_OUT`].
     fn looks(&self) -> usize;
 

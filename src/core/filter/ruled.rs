@@ -89,6 +89,10 @@ impl PairFilter for RuledFilter {
         inside.map_or(Verdict::RULED_OUT, |verdict| self.judged(a, b, verdict))
     }
 
+    fn is_too_short(&self, word: u64) -> bool {
+        self.inside.is_too_short(word)
+    }
+
     fn looks(&self) -> usize {
         self.inside.looks()
     }

@@ -45,8 +45,8 @@ counters! {
     Restored "restored" "Documents taken from the state of an earlier run.",
     Reference "reference_documents" "Documents of the reference, which are live from the start.",
     ReferenceTooShort "reference_too_short"
-        "Documents of the reference that are in no pair: without a token, or with fewer words than \
-        filter.least_words.",
+        "Documents of the reference without a token, which are in no pair, or with fewer words than \
+        filter.least_words, which are in pairs with their copies only.",
     Inserted "inserted" "Documents that became live.",
     Deleted "deleted" "Documents that were deleted.",
     Expired "expired" "Documents that ended by the retention.",
@@ -57,6 +57,9 @@ counters! {
     LostRecords "lost_records"
         "Offsets of the input that had expired before they were read, where a run goes on without them \
         (--reconcile).",
+    NotReadAgain "not_read_again"
+        "Documents whose record the input no longer holds, where --reconcile reads all others again by other \
+        rules: they stay as they were read before, or under another scheme are dropped.",
     MovedIds "moved_ids" "Events that moved an id to another partition.",
     Overruled "overruled" "Events that changed nothing, since their id has a newer one in another partition.",
     Remembered "ids_remembered"

@@ -24,8 +24,8 @@ mod settings;
 pub use deployment::{
     AuditConfig, DECISIONS_ARE_JSON, DeadLetterConfig, Deployment, DocumentsConfig, EmitKind, HookConfig,
     LogFormat, LogLevel, MOST_WORKERS, MemoryBudget, MonitorConfig, NoticesConfig, OutputFormat,
-    ProcessConfig, ProvenancePlace, ReferenceConfig, SinkConfig, SourceConfig, SpillConfig, StateConfig,
-    TablesConfig, ViewConfig, WatchConfig, without_monitor,
+    ProcessConfig, ProvenancePlace, ReferenceConfig, SOURCE_PLACE, SOURCE_START, SinkConfig, SourceConfig,
+    SpillConfig, StateConfig, TablesConfig, ViewConfig, WatchConfig, without_monitor,
 };
 pub use pipeline::{BUILT_IN, BlockingPlan, Draft, FilterPlan, FrozenTables, Plan};
 pub use settings::{ConfigError, Origin, Problem, ProblemKind};

@@ -20,6 +20,8 @@ pub struct Continuity {
     /// The encoded [description](dupflow_core::description::Description) of everything that decides the
     /// result.
     pub pipeline: String,
+    /// The encoded settings of the source that decide its documents and that `pipeline` lacks.
+    pub source: String,
     /// Whether to correct an output that another pipeline has written, or whose input or state is lost.
     /// Otherwise such a run is refused.
     pub reconcile: bool,
@@ -60,6 +62,7 @@ impl Continuity {
         let continuity = Self {
             run: format!("{:016x}", rand::random::<u64>()),
             pipeline: String::new(),
+            source: String::new(),
             reconcile: false,
             reference: None,
             letters: None,
@@ -76,6 +79,11 @@ impl Continuity {
     /// The same for a run of this pipeline.
     #[must_use]
     pub fn described(self, pipeline: &Description) -> Self {
-        Self { pipeline: String::from_utf8_lossy(&pipeline.encode()).into_owned(), ..self }
+        Self { pipeline: encoded(pipeline), ..self }
     }
+}
+
+/// The canonical encoding as text.
+pub(super) fn encoded(description: &Description) -> String {
+    String::from_utf8_lossy(&description.encode()).into_owned()
 }

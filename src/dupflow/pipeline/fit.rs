@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::document_rules::{DocumentRules, differences};
 use super::error::RunError;
 use super::past_error::PastError;
-use super::trim::keep_expired;
 use dupflow_connectors::intake::{ChangedRecord, OffsetGap, SourceError, SourceInfo, Tombstones};
 use dupflow_connectors::mark::{Mark, Topic};
 use dupflow_connectors::state::{Snapshot, StoredState};
@@ -137,18 +137,19 @@ pub(super) fn keeps_documents(error: SourceError) -> SourceError {
 /// the fields of pairs, if they are not refused.
 pub(super) fn check(
     mark: &Mark,
-    pipeline: &str,
+    rules: &DocumentRules<'_>,
     pairs: &PairRule,
     input: &SourceInfo,
     output: Option<&Topic>,
 ) -> Result<(), RunError> {
-    if mark.pipeline != pipeline {
-        let differences = differences(pipeline, &mark.pipeline);
-        if !is_of_earlier_version(&differences)
-            && !has_same_pairs(&differences, pipeline, &mark.pipeline, pairs)
-        {
-            return Err(PastError::OtherPipeline(differences).into());
-        }
+    let mut others = differences(rules.pipeline, &mark.pipeline);
+    let is_same = mark.pipeline == rules.pipeline
+        || is_of_earlier_version(&others)
+        || has_same_pairs(&others, rules.pipeline, &mark.pipeline, pairs);
+    let of_source = rules.of_source(mark);
+    if !is_same || !of_source.is_empty() {
+        others.extend(of_source);
+        return Err(PastError::OtherPipeline(others).into());
     }
     match fit(mark, input) {
         Fit::Same => {}
@@ -184,7 +185,8 @@ fn is_of_earlier_version(differences: &[Difference]) -> bool {
     matches!(differences, [only] if only.name == ENVELOPE && only.there.is_none())
 }
 
-/// The state if it can be used. If it cannot, the state is emptied and the result is `None`.
+/// The state if it can be used, and whether what its input still holds has to be read again. If it cannot be
+/// used, the state is emptied and the result is `None`.
 pub(super) fn usable(
     snapshot: Option<Snapshot>,
     state: &mut StoredState,
@@ -192,8 +194,8 @@ pub(super) fn usable(
     reconcile: bool,
     changed: Option<ChangedRecord>,
     is_same: impl Fn(&Mark) -> bool,
-) -> Result<Option<Snapshot>, RunError> {
-    let Some(snapshot) = snapshot else { return Ok(None) };
+) -> Result<(Option<Snapshot>, bool), RunError> {
+    let Some(snapshot) = snapshot else { return Ok((None, false)) };
     let mark = &snapshot.saved().mark;
     let input = &input.as_read(mark);
     let named = || input.topic.as_ref().map_or_else(String::new, ToString::to_string);
@@ -202,15 +204,11 @@ pub(super) fn usable(
     }
     let has_lost = changed.is_some() || matches!(fit(mark, input), Fit::Beyond(_)) && is_same(mark);
     if has_lost && reconcile {
-        if !input.holds_all(&mark.start) {
-            return keep_expired(state, &snapshot, input);
-        }
         tracing::warn!(
-            "the state stands for records that the input has lost: the whole input is read again, and the \
-             output is corrected"
+            "the state stands for records that the input has lost: all that the input holds is read again, \
+             and the output is corrected"
         );
-        state.latest(0)?;
-        return Ok(None);
+        return Ok((Some(snapshot), true));
     }
     let fits = match fit(mark, input) {
         Fit::Same => true,
@@ -224,12 +222,12 @@ pub(super) fn usable(
     if !fits {
         tracing::warn!("the state belongs to another input, and is not used");
         state.latest(0)?;
-        return Ok(None);
+        return Ok((None, false));
     }
-    let Some(tombstones) = input.tombstones else { return Ok(Some(snapshot)) };
+    let Some(tombstones) = input.tombstones else { return Ok((Some(snapshot), false)) };
     let stay = tombstones.stay;
     if is_fresh(mark, input, stay) {
-        return Ok(Some(snapshot));
+        return Ok((Some(snapshot), false));
     }
     let age = mark.as_of.and_then(|as_of| input.at.checked_sub(as_of));
     let hours = age.map_or_else(|| "unknown".to_owned(), |ms| (ms / 3_600_000).to_string());
@@ -246,7 +244,7 @@ pub(super) fn usable(
                 corrected"
             );
             state.latest(0)?;
-            return Ok(None);
+            return Ok((None, false));
         }
         OldState::Refuse => {
             return Err(PastError::TooOld { input: named(), hours, stay_ms: stay.as_millis() }.into());
@@ -262,13 +260,7 @@ pub(super) fn usable(
             used, which is right if the topic is not compacted; allow DescribeConfigs"
         ),
     }
-    Ok(Some(snapshot))
-}
-
-/// The differences between two encoded pipeline descriptions.
-fn differences(here: &str, there: &str) -> Vec<Difference> {
-    let here = Description::decode(here.as_bytes());
-    here.and_then(|here| here.differences(there.as_bytes())).unwrap_or_default()
+    Ok((Some(snapshot), false))
 }
 
 /// Whether two encoded pipelines differ only in held fields that decide no pair. Without a state all

@@ -16,6 +16,7 @@
 mod assemble;
 mod commit;
 mod continuity;
+mod document_rules;
 mod error;
 mod fit;
 mod outcome;
@@ -23,10 +24,10 @@ mod past;
 mod past_error;
 mod provenance;
 mod publisher;
+mod read_again;
 mod restart;
 mod run;
 mod side_outputs;
-mod trim;
 
 pub use assemble::{
     AssembleError, Mode, budget_bytes, check_spill, check_writable, held_fields, missing_fields, spill_to,

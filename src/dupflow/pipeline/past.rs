@@ -10,6 +10,7 @@
 //! | mark of this pipeline | none | reads the input again from its start, if it still holds all records |
 //! | mark of this pipeline | behind the mark or none, and the source cannot repeat its records | corrects the output |
 //! | mark of another pipeline | any | is refused; with `--reconcile`, corrects the output |
+//! | any | read by other rules | is refused; with `--reconcile`, reads again what the input holds |
 //! | mark of another input | any | is refused; with `--reconcile`, reads the present input without the state, and corrects the output |
 //! | mark of another output | any | is refused; with `--reconcile`, corrects the present output |
 //! | records without a mark | any | is refused; with `--reconcile`, corrects the output |
@@ -44,9 +45,11 @@ use std::time::Duration;
 
 use super::commit::AHEAD;
 use super::continuity::Continuity;
+use super::document_rules::{DocumentRules, ReadAgain, RuleChange};
 use super::error::RunError;
 use super::fit::{Fit, check, check_envelope, fit, usable};
 use super::past_error::PastError;
+use super::read_again::read_again;
 use super::restart::{Restart, Resumable, table};
 use dupflow_connectors::failpoint;
 use dupflow_connectors::intake::{AsOf, CatchUpLine, ChangedRecord, OffsetGap, Source, SourceError, SourceInfo};
@@ -102,13 +105,24 @@ impl Past {
         first: Epoch,
         now: f64,
     ) -> Result<Self, RunError> {
-        let Continuity { run, pipeline, reconcile, letters, sides, state, tallies, reference, .. } =
-            continuity;
+        let Continuity {
+            run,
+            pipeline,
+            source: of_source,
+            reconcile,
+            letters,
+            sides,
+            state,
+            tallies,
+            reference,
+            ..
+        } = continuity;
         let mut state = state.as_mut().map(|(state, _)| state);
         let reconcile = *reconcile;
         // Before anything is created or taken over: the input exists.
         let mut input = source.inspect()?;
-        let rules = Rules { pipeline, stages, reconcile, scheme: stages.stored_description(), now };
+        let documents = DocumentRules { pipeline, source: of_source };
+        let rules = Rules { documents, stages, reconcile, scheme: stages.stored_description(), now };
         // Files have one owner, and this run has opened them.
         sides.take_over_files().map_err(RunError::Sink)?;
         let (standing, resumable) = rules.take_over(source, sink, &mut input, state.as_deref_mut())?;
@@ -118,16 +132,22 @@ impl Past {
         sides.take_over_rows(sink).map_err(RunError::Sink)?;
         let mut beginning = Beginning::new(&rules, &standing, &input, resumable, source, state.as_deref())?;
         let mut output_pairs = beginning.restart.pairs_to_correct(sink, reconcile)?;
-        if let Some(state) = &mut state
-            && let Some(changed) = rules.claim(source, &standing, sink, &input, state)?
-        {
-            beginning = Beginning::new(&rules, &standing, &input, changed, source, Some(&**state))?;
-            output_pairs = match output_pairs {
-                None => beginning.restart.pairs_to_correct(sink, reconcile)?,
-                corrected => corrected,
-            };
+        if let Some(state) = &mut state {
+            if let Some(changed) = rules.claim(source, &standing, sink, &input, state)? {
+                beginning = Beginning::new(&rules, &standing, &input, changed, source, Some(&**state))?;
+                output_pairs = match output_pairs {
+                    None => beginning.restart.pairs_to_correct(sink, reconcile)?,
+                    corrected => corrected,
+                };
+            }
+            if let Some(again) = beginning.read_again.take() {
+                let here = (&rules.documents, &*rules.scheme.encode());
+                let snapshot = read_again(&again, state, &input, here, &stages.observers.metrics)?;
+                let resumable = beginning.restart.with_snapshot(snapshot);
+                beginning = Beginning::new(&rules, &standing, &input, resumable, source, Some(&**state))?;
+            }
         }
-        let Beginning { restart, begin, gaps, table } = beginning;
+        let Beginning { restart, begin, gaps, table, .. } = beginning;
         if let Some(state) = &state {
             restart.warn_lost(state);
         }
@@ -173,6 +193,7 @@ impl Past {
             progress,
             start: restart.start(&begin, is_whole),
             pipeline: pipeline.clone(),
+            source: of_source.clone(),
             in_correction: false,
             letters,
             letters_digest,
@@ -205,6 +226,8 @@ impl Past {
 struct Beginning<'a> {
     restart: Restart<'a>,
     begin: Offsets,
+    /// The documents of a state that are read again, once it is claimed.
+    read_again: Option<ReadAgain>,
     /// Records that have expired, if a run goes on without them.
     gaps: Option<Vec<OffsetGap>>,
     table: Option<(TableInForce, Arc<IdfTable>)>,
@@ -215,21 +238,22 @@ impl<'a> Beginning<'a> {
         rules: &Rules<'_>,
         standing: &'a Standing,
         input: &'a SourceInfo,
-        resumable: Resumable,
+        mut resumable: Resumable,
         source: &mut dyn Source,
         state: Option<&StoredState>,
     ) -> Result<Self, RunError> {
+        let read_again = resumable.read_again.take();
         let restart = Restart::new(standing, input, resumable);
         let (begin, gaps) = restart.begin(source, rules.reconcile)?;
         let table = table(restart.mark.as_ref(), state, rules.stages, rules.reconcile)?;
-        Ok(Self { restart, begin, gaps, table })
+        Ok(Self { restart, read_again, begin, gaps, table })
     }
 }
 
 /// What decides whether a run may continue on an output.
 struct Rules<'a> {
-    /// The encoded description of the pipeline.
-    pipeline: &'a str,
+    /// How records become documents.
+    documents: DocumentRules<'a>,
     stages: &'a Stages,
     reconcile: bool,
     scheme: Description,
@@ -315,9 +339,9 @@ impl Rules<'_> {
                 return Err(PastError::Unmarked(what.clone()).into());
             }
             Standing::At(mark) => {
-                check_envelope(mark, self.pipeline, output)?;
+                check_envelope(mark, self.documents.pipeline, output)?;
                 if !self.reconcile {
-                    check(mark, self.pipeline, &self.stages.scheme.pairs, input, output)?;
+                    check(mark, &self.documents, &self.stages.scheme.pairs, input, output)?;
                     if let Some(at) = changed(source, mark, input)? {
                         let input = input.topic.as_ref().map_or_else(String::new, ToString::to_string);
                         return Err(PastError::Rewritten { what: "the output", input, at }.into());
@@ -327,16 +351,27 @@ impl Rules<'_> {
             }
             Standing::New | Standing::Unmarked(_) | Standing::Forgets => None,
         };
-        let of_this_input = mark.as_ref().is_none_or(|mark| is_same(mark, input));
+        let of_mark = mark.as_ref().map(|mark| self.documents.change_from(mark)).unwrap_or_default();
+        let is_elsewhere = |change: &RuleChange| self.reconcile && change.is_elsewhere();
+        let is_here = |mark| is_same(mark, input) && !is_elsewhere(&of_mark);
+        let of_this_input = mark.as_ref().is_none_or(is_here);
         let of_input = mark.as_ref().filter(|_| of_this_input);
         let Some(state) = state else {
             let set_back = self.set_back(of_input, None);
-            return Ok(Resumable { mark, of_this_input, snapshot: None, set_back });
+            let has_other_rules = self.reconcile && of_mark.needs_reading();
+            return Ok(Resumable {
+                mark,
+                of_this_input,
+                snapshot: None,
+                read_again: None,
+                has_other_rules,
+                set_back,
+            });
         };
         let snapshot = self.snapshot(state, of_input)?;
         let changed = snapshot.as_ref().map(|stored| changed(source, &stored.saved().mark, input));
         let changed = changed.transpose()?.flatten();
-        let snapshot =
+        let (mut snapshot, has_lost) =
             usable(snapshot, state, input, self.reconcile, changed, |stored| is_same(stored, input))?;
         let stored = snapshot.as_ref().map(|snapshot| &snapshot.saved().mark);
         let set_back = self.set_back(of_input, stored);
@@ -345,9 +380,17 @@ impl Rules<'_> {
         if start.is_some_and(|start| source.begin(Some(&start)).is_ok()) {
             // All documents are read again.
             state.latest(0)?;
-            return Ok(Resumable { mark, of_this_input, snapshot: None, set_back });
+            snapshot = None;
         }
-        Ok(Resumable { mark, of_this_input, snapshot, set_back })
+        let kept = snapshot.as_ref().map(Snapshot::saved);
+        let of_state = kept.map(|kept| self.documents.change_from(&kept.mark)).unwrap_or_default();
+        let has_other_scheme = kept.is_some_and(|kept| kept.scheme != self.scheme.encode());
+        of_state.check(self.reconcile)?;
+        let reads_again = self.reconcile && (has_lost || of_state.needs_reading() || has_other_scheme);
+        let read_again = if reads_again { snapshot.take().map(|old| of_state.read_again(old)) } else { None };
+        let has_other_rules = self.reconcile && (of_mark.needs_reading() || of_state.needs_reading());
+        let of_this_input = of_this_input && !is_elsewhere(&of_state);
+        Ok(Resumable { mark, of_this_input, snapshot, read_again, has_other_rules, set_back })
     }
 
     /// The time to which the clock of retention is set back: a run that reconciles does so where the clock is
@@ -363,8 +406,8 @@ impl Rules<'_> {
         UnixTime::new(self.now)
     }
 
-    /// The latest snapshot at or before the mark, or the latest of all without a mark. `None` if it is of
-    /// another scheme and the run reconciles: then the state is emptied.
+    /// The latest snapshot at or before the mark, or the latest of all without a mark. A run that reconciles
+    /// may find one of another scheme.
     fn snapshot(&self, state: &mut StoredState, mark: Option<&Mark>) -> Result<Option<Snapshot>, RunError> {
         let at_most = mark.filter(|_| !self.reconcile).map_or(Epoch::MAX, |mark| mark.progress.epoch);
         let Some(snapshot) = state.latest(at_most)? else {
@@ -374,15 +417,11 @@ impl Rules<'_> {
                 None => Ok(None),
             };
         };
-        if snapshot.saved().scheme == self.scheme.encode() {
-            return Ok(Some(snapshot));
-        }
-        if !self.reconcile {
+        if !self.reconcile && snapshot.saved().scheme != self.scheme.encode() {
             let differences = self.scheme.differences(&snapshot.saved().scheme).unwrap_or_default();
             return Err(PastError::OtherScheme(differences).into());
         }
-        state.latest(0)?;
-        Ok(None)
+        Ok(Some(snapshot))
     }
 }
 

@@ -97,6 +97,14 @@ pub enum PastError {
         list(.0)
     )]
     OtherScheme(Vec<Difference>),
+    /// The documents of the state were read by other rules.
+    #[error(
+        "the documents of the state were read by other rules: {}; set the old ones again, or another \
+        state.path, or start with --reconcile, which reads the input again (documents whose record it no \
+        longer holds stay as they are) and writes the differences as corrections",
+        list(.0)
+    )]
+    OtherRules(Vec<Difference>),
     /// The state is newer than the output.
     #[error(
         "the state is at epoch {kept}, and the output at epoch {output}: the output has lost epochs, or is \

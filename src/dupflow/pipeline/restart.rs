@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::document_rules::ReadAgain;
 use super::error::RunError;
 use super::fit::{keeps_documents, missing};
 use super::past_error::PastError;
@@ -28,6 +29,10 @@ pub(super) struct Resumable {
     /// Whether the clock of retention is set back to this time, so that the input is read again: documents
     /// that had expired too early are alive.
     pub(super) set_back: Option<UnixTime>,
+    /// The documents of a state that are read again.
+    pub(super) read_again: Option<ReadAgain>,
+    /// Whether the mark, or the state, was written under other rules of how records become documents.
+    pub(super) has_other_rules: bool,
 }
 
 impl Resumable {
@@ -60,6 +65,8 @@ pub(super) struct Restart<'a> {
     input: &'a SourceInfo,
     /// Whether the mark of the output is of this input.
     pub(super) of_this_input: bool,
+    /// Whether its numbers of records are those of other rules.
+    has_other_rules: bool,
     /// The documents of the state.
     pub(super) snapshot: Option<Snapshot>,
     /// The mark of the state.
@@ -74,11 +81,27 @@ pub(super) struct Restart<'a> {
 
 impl<'a> Restart<'a> {
     pub(super) fn new(standing: &'a Standing, input: &'a SourceInfo, resumable: Resumable) -> Self {
-        let Resumable { mark, of_this_input, snapshot, set_back } = resumable;
+        let Resumable { mark, of_this_input, snapshot, set_back, has_other_rules, .. } = resumable;
         let state_mark = snapshot.as_ref().map(|snapshot| snapshot.saved().mark.clone());
         let marked_clock = mark.as_ref().filter(|_| of_this_input).and_then(|mark| mark.progress.clock);
         let mark = mark.or_else(|| state_mark.clone());
-        Self { standing, input, of_this_input, snapshot, state_mark, mark, marked_clock, set_back }
+        Self {
+            standing,
+            input,
+            of_this_input,
+            has_other_rules,
+            snapshot,
+            state_mark,
+            mark,
+            marked_clock,
+            set_back,
+        }
+    }
+
+    /// The same with the documents of a state from which those are taken that are read again.
+    pub(super) fn with_snapshot(self, snapshot: Option<Snapshot>) -> Resumable {
+        let Self { mark, of_this_input, set_back, has_other_rules, .. } = self;
+        Resumable { mark, of_this_input, snapshot, read_again: None, has_other_rules, set_back }
     }
 
     /// Whether the state is exactly at a mark, so that no input between the two has to be repeated.
@@ -235,6 +258,8 @@ impl<'a> Restart<'a> {
             held.map(|held| held.iter().map(|(partition, (_, end))| (*partition, *end)).collect());
         let next = match &ends {
             Some(ends) if !self.of_this_input || self.mark.is_none() => ends.clone(),
+            // Other rules make other numbers of records: to the end of what is there.
+            None if self.has_other_rules => begin.keys().map(|partition| (*partition, u64::MAX)).collect(),
             None if !is_whole => Offsets::new(),
             _ => self.mark.as_ref().map(|mark| mark.progress.next.clone()).unwrap_or_default(),
         };

@@ -264,11 +264,10 @@ impl Batches {
     }
 }
 
-/// Whether the filter compares a document with none but its copies: its first word does not pass beside
-/// itself.
+/// Whether the filter compares a document with none but its copies.
 fn is_too_short(content: &ArrivalContent, filter: &dyn PairFilter) -> bool {
     let ArrivalContent::Sketch(_, sketch) = content else { return false };
-    sketch.words.first().is_some_and(|word| !filter.first_word(*word, *word))
+    sketch.words.first().is_some_and(|word| filter.is_too_short(*word))
 }
 
 /// Whether an event of this time is after `until`; an event without a time is not.

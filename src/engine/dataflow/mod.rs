@@ -53,7 +53,7 @@ use timely::dataflow::operators::Concat;
 use timely::dataflow::{Scope, Stream};
 use timely::scheduling::Activator;
 
-pub use documents::kept::kept_position;
+pub use documents::kept::{is_kept_slot, kept_position};
 pub use documents::reference::{NoReferenceDocument, Reference, ReferenceBuilder};
 use ingest::IngestOutputs;
 pub use intake::{BatchEnd, BatchRecord, Intake, Pull};

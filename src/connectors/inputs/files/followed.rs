@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::intake::{Closed, Queue, ReadEnd, SourceError};
+use crate::intake::{Closed, PARTITION, Queue, ReadEnd, SourceError};
 
 /// Time between two polls of the file.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -59,6 +59,7 @@ impl Followed {
 
     /// Waits until there may be more than the first `read` bytes, all of which have been read.
     pub(crate) fn more(&mut self, read: u64, queue: &Queue) -> Result<(), ReadEnd> {
+        queue.at_end(PARTITION);
         loop {
             match fs::metadata(&self.path) {
                 Ok(found) if which(&found) == self.file => {

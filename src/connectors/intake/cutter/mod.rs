@@ -227,7 +227,9 @@ impl<'q> Cutter<'q> {
 
     /// Pushes the open batch, since the reader is about to wait for input between two records.
     pub(crate) fn wait(&mut self) -> Result<(), Closed> {
-        self.flush()
+        self.flush()?;
+        self.queue.at_end(PARTITION);
+        Ok(())
     }
 
     /// The queue to which batches are pushed.
@@ -237,7 +239,8 @@ impl<'q> Cutter<'q> {
 
     /// Whether reading has passed the offset where the run begins and the line ahead of this partition.
     pub(crate) fn is_past_line(&self) -> bool {
-        self.next >= self.begin && self.queue.line(PARTITION).is_none_or(|line| line <= self.next)
+        let is_past = |line| line <= self.next || line == u64::MAX;
+        self.next >= self.begin && self.queue.line(PARTITION).is_none_or(is_past)
     }
 
     /// Keeps the next record, which is bad, with its epoch; records before it are pushed first.
@@ -278,7 +281,7 @@ impl<'q> Cutter<'q> {
 
     /// Pushes the rest; returns the offset after the last record.
     pub(crate) fn finish(mut self) -> Result<u64, Closed> {
-        self.flush()?;
+        self.wait()?;
         Ok(self.next)
     }
 

@@ -16,8 +16,8 @@ use dupflow_core::time::{Epoch, Offsets};
 pub enum CatchUpLine {
     /// After all restored documents.
     Restored,
-    /// At these offsets, exclusive: each partition is read up to there. A partition that is not named has
-    /// nothing before the line.
+    /// At these offsets, exclusive: each partition is read up to there, and up to the end of what is there if
+    /// the offset is [`u64::MAX`]. A partition that is not named has nothing before the line.
     Offsets(Offsets),
 }
 
@@ -83,6 +83,15 @@ impl CatchUp {
             && left.get(&partition).is_some_and(|line| *line <= next)
         {
             left.remove(&partition);
+        }
+    }
+
+    /// Notes that a partition has been read to the end of what is there.
+    pub(crate) fn at_end(&mut self, partition: u32) {
+        for line in &mut self.lines {
+            if let CatchUpLine::Offsets(left) = line {
+                left.retain(|of, line| *of != partition || *line < u64::MAX);
+            }
         }
     }
 

@@ -198,6 +198,19 @@ impl Queue {
         self.state.lock().ahead.of_partition(partition)
     }
 
+    /// For readers: everything that is there of a partition has been pushed. A line at its end is reached.
+    pub fn at_end(&self, partition: u32) {
+        let mut state = self.state.lock();
+        if state.ahead.is_live() {
+            return;
+        }
+        state.ahead.at_end(partition);
+        self.reach(&mut state);
+        drop(state);
+        self.room_made.notify_all();
+        self.wake();
+    }
+
     /// Called after the last restored document has been pushed.
     pub fn restored(&self) {
         let mut state = self.state.lock();

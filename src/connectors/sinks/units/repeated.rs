@@ -101,15 +101,24 @@ impl RepeatedUnits {
             [((a, b), similarity.get()), ((b, a), similarity.get())]
         };
         let similarities: BTreeMap<_, f64> = self.pairs.iter().flat_map(of_sketches).collect();
-        let mut removed = Vec::new();
+        // Of copies that a rule forbids to be pairs of each other, one alone is in the pairs with others.
+        // What is a pair with it is one with each of them, so they are of its cluster.
+        let mut of_sketch = BTreeMap::new();
+        let mut clusters = Vec::new();
         for cluster in all.chunk_by(|(a, _), (b, _)| a == b) {
             // Every unit in a pair is alive.
-            let members = || {
-                cluster.iter().filter_map(|(_, id)| {
-                    let (facts, unit) = self.alive.get(id)?;
-                    Some((self.keep.precedence(*facts), id.document_of_unit(), unit))
-                })
-            };
+            let sketches = cluster.iter().filter_map(|(_, id)| Some(self.alive.get(id)?.1.sketch));
+            of_sketch.extend(sketches.map(|sketch| (sketch, clusters.len())));
+            clusters.push(Vec::new());
+        }
+        for (id, (facts, unit)) in &self.alive {
+            if let Some(at) = of_sketch.get(&unit.sketch) {
+                clusters[*at].push((self.keep.precedence(*facts), id.document_of_unit(), unit));
+            }
+        }
+        let mut removed = Vec::new();
+        for cluster in &clusters {
+            let members = || cluster.iter().copied();
             let order = |(first, document, unit): &(_, _, &UnitFacts)| (*first, *document, unit.span.place);
             let Some((_, of, kept)) = members().min_by_key(order) else { continue };
             let others = members().filter(|(_, document, unit)| (*document, unit.span) != (of, kept.span));

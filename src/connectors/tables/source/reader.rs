@@ -152,6 +152,7 @@ impl TableReading {
             }
             ended?;
         }
+        queue.at_end(0);
         self.rows = Some(rows);
         Ok(())
     }

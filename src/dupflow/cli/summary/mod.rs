@@ -68,6 +68,7 @@ fn write(out: &mut String, s: &Summary, emit: EmitKind) -> std::fmt::Result {
         (s.undated, "upsert", "without a time"),
         (s.after_until, "event", "after --until, not applied"),
         (s.undated_until, "event", "without a time, applied whatever --until says"),
+        (s.not_read_again, "document", "whose record the input no longer holds, not read again"),
         (s.moved_ids, "event", "that moved an id to another partition"),
         (s.overruled, "event", "older than its id's newest in another partition"),
         (s.replaced_across_files, "document", "replaced by another file's document of the same id"),
@@ -79,7 +80,7 @@ fn write(out: &mut String, s: &Summary, emit: EmitKind) -> std::fmt::Result {
     if let Some(ReferenceCounts { documents, too_short }) = s.reference {
         let short = match too_short {
             0 => String::new(),
-            n => format!("; {} too short to be found", HumanCount(n)),
+            n => format!("; {} too short to be found except as a copy", HumanCount(n)),
         };
         writeln!(out, "reference   {}{short}", count(documents, "document"))?;
     }

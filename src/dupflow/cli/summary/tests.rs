@@ -18,6 +18,7 @@ fn summary() -> Summary {
         unknown_deletes: 0,
         expired: 0,
         late: 0,
+        not_read_again: 0,
         undated: 0,
         after_until: 0,
         undated_until: 0,

@@ -32,6 +32,7 @@ pub use results::{
 };
 pub use sink::SinkConfig;
 pub use source::SourceConfig;
+pub use source::description::{SOURCE_PLACE, SOURCE_START};
 pub use source::reference::ReferenceConfig;
 pub use storage::{DeadLetterConfig, MemoryBudget, SpillConfig, StateConfig};
 pub use tables::TablesConfig;

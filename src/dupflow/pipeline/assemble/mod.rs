@@ -19,7 +19,7 @@ pub use fields::{held_fields, missing_fields};
 pub use mode::Mode;
 pub use spill::{budget_bytes, check_spill, check_writable, spill_to};
 
-use super::continuity::Continuity;
+use super::continuity::{Continuity, encoded};
 use super::outcome::Demands;
 use super::provenance::{Provenance, ProvenanceRecorder};
 use super::run::{ProcessGroup, RunJob, nowhere};
@@ -276,8 +276,8 @@ fn continuity(
     let held = fields::held_with(alone, plan, deployment);
     let reconcile = matches!(mode, Mode::Run { reconcile: true });
     let continuity = Continuity::new(&described(plan, deployment, &held));
-    let tallies = mode.resumes(deployment);
-    Ok((Continuity { reconcile, letters, sides, state, shared_state, tallies, ..continuity }, held))
+    let (tallies, source) = (mode.resumes(deployment), encoded(&deployment.source.further_description()));
+    Ok((Continuity { source, reconcile, letters, sides, state, shared_state, tallies, ..continuity }, held))
 }
 
 /// The state of a run, which it claims later, and the shortest time between two commits there; `None` if it

@@ -3,12 +3,11 @@
 use std::ops::ControlFlow;
 
 use super::error::AssembleError;
-use crate::config::{FilterPlan, Plan, ReferenceConfig};
+use crate::config::{Plan, ReferenceConfig};
 use crate::pipeline::error::chain;
 use dupflow_connectors::inputs::{Input, files_of, for_each_event_until};
 use dupflow_connectors::intake::{BadRecords, OnError, SourceError};
 use dupflow_core::run::metrics::Counter;
-use dupflow_core::sketch::scaled::words_of;
 use dupflow_engine::dataflow::{Reference, ReferenceBuilder, Stages};
 
 /// Reads the whole reference. A record that is no document of it is an error, as is a reference in which
@@ -22,13 +21,8 @@ pub(super) fn read(
     let failed = |error: SourceError| wrong(chain(&error));
     let inputs = Input::resolve(&config.inputs, config.layout.clone()).map_err(failed)?;
     tracing::info!(inputs = inputs.len(), "reading the reference");
-    let least_words = match &plan.filter {
-        FilterPlan::Containment(_, filter) if plan.finds_items() => Some(filter.least_words()),
-        _ => None,
-    };
-    let is_found = |word: u64| least_words.is_none_or(|least| words_of(word) >= least);
     let mut builder = ReferenceBuilder::new(stages);
-    let (mut too_short, mut all) = (0, 0_u64);
+    let (mut too_short, mut textless, mut all) = (0, 0, 0_u64);
     let columns = plan.scheme.text.columns();
     for file in files_of(&inputs) {
         let (name, bad, mut refused) = (file.name(), BadRecords::new(OnError::Fail, None), None);
@@ -37,7 +31,8 @@ pub(super) fn read(
             all += 1;
             match builder.add(event) {
                 Ok(word) => {
-                    too_short += u64::from(!word.is_some_and(is_found));
+                    too_short += u64::from(word.is_none_or(|word| stages.filter.is_too_short(word)));
+                    textless += u64::from(word.is_none());
                     ControlFlow::Continue(())
                 }
                 Err(why) => {
@@ -58,14 +53,19 @@ pub(super) fn read(
     }
     let reference = builder.build();
     let count = reference.count;
-    if count == too_short {
+    // A short text is found in its copies, and is no item.
+    let not_found = if plan.finds_items() { too_short } else { textless };
+    if count == not_found {
         return Err(wrong(match count {
             0 => "the inputs hold no document, so there is nothing to compare with".to_owned(),
             _ => format!("none of its {count} documents has enough words to be found"),
         }));
     }
     if too_short > 0 {
-        tracing::warn!(documents = too_short, "documents of the reference are too short to be found");
+        tracing::warn!(
+            documents = too_short,
+            "documents of the reference are too short to be found except as copies"
+        );
     }
     stages.observers.metrics.add(Counter::ReferenceTooShort, too_short);
     tracing::info!(reference = reference.description(), "the reference is read");

@@ -51,6 +51,8 @@ pub struct Summary {
     pub after_until: u64,
     /// Events without a time under `--until`, which were applied.
     pub undated_until: u64,
+    /// Documents whose record the input no longer holds, where all others were read again by other rules.
+    pub not_read_again: u64,
     /// Events that moved an id to another partition.
     pub moved_ids: u64,
     /// Events without effect, since their id has a newer event in another partition.
@@ -155,7 +157,8 @@ pub struct Summary {
 pub struct ReferenceCounts {
     /// Its documents.
     pub documents: u64,
-    /// Those that are in no pair: without a token, or with fewer words than are found.
+    /// Those without a token, which are in no pair, or with fewer words than are compared, which are in pairs
+    /// with their copies only.
     pub too_short: u64,
 }
 
@@ -274,6 +277,7 @@ impl Summary {
             unknown_deletes: count(Counter::UnknownDeletes),
             expired: count(Counter::Expired),
             late: count(Counter::Late),
+            not_read_again: count(Counter::NotReadAgain),
             undated: count(Counter::Undated),
             after_until: count(Counter::AfterUntil),
             undated_until: count(Counter::UndatedUntil),

@@ -46,6 +46,9 @@ const WITH_LENGTH: u8 = 64;
 /// Added to the kind if fields follow.
 const WITH_FIELDS: u8 = 32;
 
+/// Bytes of partition, offset, time and kind.
+const HEAD_BYTES: usize = 21;
+
 /// The kind of a slot of a document that has ended.
 const SLOT: u8 = 3;
 
@@ -104,15 +107,20 @@ pub(in crate::dataflow) fn keep_slot(id: &DocId, key: EventKey, changes: &mut Ch
     });
 }
 
+/// Whether a value is the slot of a document that has ended.
+pub fn is_kept_slot(value: &[u8]) -> bool {
+    value.get(HEAD_BYTES - 1).is_some_and(|kind| kind & !(WITH_KEY | WITH_LENGTH | WITH_FIELDS) == SLOT)
+}
+
 /// The position of the event for which a value was kept; of a slot, the position in its key. `None` if the
 /// bytes are not what a run kept.
 pub fn kept_position(value: &[u8]) -> Option<Position> {
     let (partition, rest) = value.split_first_chunk()?;
     let (offset, rest) = rest.split_first_chunk()?;
-    let (_, rest) = rest.split_first_chunk::<8>()?;
-    let (kind, rest) = rest.split_first()?;
-    if kind & !(WITH_KEY | WITH_LENGTH | WITH_FIELDS) == SLOT {
-        return EventKey::read(rest).map(|(key, _)| key.position());
+    let (_ts, rest) = rest.split_first_chunk::<8>()?;
+    let (_kind, content) = rest.split_first()?;
+    if is_kept_slot(value) {
+        return EventKey::read(content).map(|(key, _)| key.position());
     }
     Some(Position { partition: u32::from_le_bytes(*partition), offset: u64::from_le_bytes(*offset) })
 }
@@ -201,6 +209,7 @@ mod tests {
         assert_eq!(back_with_key.fields, arrival.fields);
         let (name, kept) = changes.iter().next().unwrap();
         let back = restore(name, kept.unwrap(), maker).unwrap();
+        assert!(!is_kept_slot(kept.unwrap()));
         assert_eq!((back.id.as_str(), back.facts()), ("頁/1", arrival.facts()));
         assert_eq!([kept, both].map(|value| kept_position(value.unwrap())), [Some(position); 2]);
         let mut slot = Changes::default();
@@ -245,6 +254,8 @@ mod tests {
         let back = restore(name, value.unwrap(), &maker(false)).unwrap();
         assert!(matches!(back.content, ArrivalContent::Delete) && back.is_restored);
         assert_eq!((back.id.clone(), back.key()), (id, key));
+        assert_eq!(kept_position(value.unwrap()), Some(key.position()));
+        assert!(is_kept_slot(value.unwrap()));
         for cut in 0..value.unwrap().len() {
             assert!(restore(name, &value.unwrap()[..cut], &maker(false)).is_none(), "{cut}");
         }

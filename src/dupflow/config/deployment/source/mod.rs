@@ -1,5 +1,6 @@
 //! The tables `[source]`, `[csv]`, `[warc]` and `[commit]` of a deployment file.
 
+pub(super) mod description;
 pub(super) mod reference;
 
 use std::path::PathBuf;
@@ -57,57 +58,6 @@ impl SourceConfig {
             Self::Kafka { refresh, .. } => *refresh,
             Self::Files { .. } | Self::Table(_) => Duration::from_secs(TOPIC_REFRESH),
         }
-    }
-
-    /// The settings of the source that decide which documents a record makes, where they differ from the
-    /// default. For files it always has `source.kind`; a topic is named in the mark.
-    pub fn description(&self) -> Vec<(&'static str, String)> {
-        let mut found = Vec::new();
-        let mut put = |key, value: String, usual: &str| {
-            if value != usual {
-                found.push((key, value));
-            }
-        };
-        match self {
-            Self::Files { layout, .. } => {
-                put("source.kind", "files".to_owned(), "");
-                put(
-                    "source.format",
-                    layout.format.map_or_else(String::new, |format| format.name().to_owned()),
-                    "",
-                );
-                put("source.id_path", layout.id.clone(), "id");
-                put("source.text_path", layout.text.clone(), "text");
-                put("source.ts_path", layout.ts.clone(), "ts");
-                let byte =
-                    |byte: Option<u8>| byte.map_or_else(String::new, |byte| char::from(byte).to_string());
-                put("csv.delimiter", byte(layout.csv_delimiter), "");
-                put("csv.escape", byte(layout.csv_escape), "");
-                let ids = match layout.ids {
-                    // Both rules give a document the same id.
-                    IdRule::Once | IdRule::Last => "",
-                    IdRule::File => "file",
-                };
-                put("source.ids", ids.to_owned(), "");
-                put("source.canonical_url", if layout.canonical_url { "true" } else { "" }.to_owned(), "");
-                put("warc.id", if layout.warc_id == WarcId::Uri { "uri" } else { "" }.to_owned(), "");
-            }
-            Self::Kafka { shape, .. } => {
-                let format = match shape.format {
-                    ValueFormat::Auto | ValueFormat::Row => "",
-                    ValueFormat::Text => "text",
-                    ValueFormat::Json => "json",
-                    ValueFormat::Debezium => "debezium",
-                };
-                put("source.format", format.to_owned(), "");
-                put("source.text_path", shape.text.join("."), "text");
-                put("source.ts_path", shape.ts.join("."), "ts");
-                put("source.id_path", shape.id.as_ref().map_or_else(String::new, |id| id.join(".")), "");
-            }
-            // The settings of a table are column names, and each start compares its rows with the output.
-            Self::Table(_) => {}
-        }
-        found
     }
 }
 
