@@ -25,6 +25,7 @@ mod error;
 mod events;
 mod look;
 mod queue;
+mod reading_list;
 mod source;
 mod texts;
 
@@ -38,7 +39,9 @@ pub use error::{BadRecordAt, SourceError};
 pub use events::EventBuffer;
 pub use look::{AsOf, OffsetGap, SourceInfo, Tombstones};
 pub use queue::{CatchUp, CatchUpLine, Closed, Dequeued, EpochLimits, Peers, Queue, QueueRoom, Refused};
-pub use source::{Announce, Source, SourceReader};
+pub(crate) use reading_list::{FileOrder, ReadBytes, SpanEnd};
+pub use reading_list::ReadingList;
+pub use source::{Announce, PastInputs, Resumption, Source, SourceReader};
 pub(crate) use texts::of_event;
 pub use texts::{FoundText, NoText, Texts};
 

@@ -86,6 +86,15 @@ impl CatchUp {
         }
     }
 
+    /// Notes that a partition has been read to its end, wherever its lines are.
+    pub(crate) fn read_all(&mut self, partition: u32) {
+        for line in &mut self.lines {
+            if let CatchUpLine::Offsets(left) = line {
+                left.remove(&partition);
+            }
+        }
+    }
+
     /// Notes that all documents have been restored.
     pub(crate) fn restored(&mut self) {
         if let Some(line @ CatchUpLine::Restored) = self.lines.front_mut() {

@@ -208,6 +208,16 @@ impl Queue {
         self.wake();
     }
 
+    /// For readers: everything of a partition has been pushed, wherever its line is.
+    pub fn reach_end(&self, partition: u32) {
+        let mut state = self.state.lock();
+        state.ahead.read_all(partition);
+        self.reach(&mut state);
+        drop(state);
+        self.room_made.notify_all();
+        self.wake();
+    }
+
     /// Waits until the first line has been crossed, if there are lines, or the reader is to end.
     pub fn wait_for_first_line(&self) {
         let mut state = self.state.lock();
