@@ -317,6 +317,13 @@ pub(super) fn detect_format(beginning: &[u8], name: &str) -> FileFormat {
     }
 }
 
+/// Whether an input is a CSV or TSV table that is not compressed, as far as its name or the user says.
+pub(super) fn is_plain_table(input: &Input) -> bool {
+    let name = input.name().to_ascii_lowercase();
+    let format = input.layout.format.or_else(|| by_name(&name));
+    matches!(format, Some(FileFormat::Csv | FileFormat::Tsv)) && !name.ends_with(".gz") && !name.ends_with(".zst")
+}
+
 /// Whether a named input is one document, and not a file of records.
 pub(super) fn is_document(input: &Input) -> bool {
     let is_text = |format: FileFormat| matches!(format, FileFormat::Text | FileFormat::Html);

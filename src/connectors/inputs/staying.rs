@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::formats::InputProgress;
 use crate::intake::{
-    Announce, AsOf, BadRecords, EpochLimits, OffsetGap, Queue, Source, SourceError, SourceInfo, SourceReader,
-    Texts,
+    Announce, AsOf, BadRecords, EpochLimits, OffsetGap, PastInputs, Queue, ReadingList, Resumption, Source,
+    SourceError, SourceInfo, SourceReader, Texts,
 };
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::run::origins::Origins;
@@ -45,6 +45,14 @@ impl Source for Staying {
 
     fn inspect(&mut self) -> Result<SourceInfo, SourceError> {
         self.source.inspect()
+    }
+
+    fn resume(&mut self, past: &PastInputs) -> Result<Resumption, SourceError> {
+        self.source.resume(past)
+    }
+
+    fn reading_list(&self) -> Option<Arc<ReadingList>> {
+        self.source.reading_list()
     }
 
     fn ids_move(&self) -> bool {

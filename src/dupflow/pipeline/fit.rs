@@ -161,7 +161,9 @@ pub(super) fn check(
     if is_other(mark.output.as_ref(), output) {
         return Err(PastError::OtherOutput { was: mark.output.clone(), is: output.cloned() }.into());
     }
-    if mark.in_correction && input.repeats { Err(PastError::InCorrection.into()) } else { Ok(()) }
+    // A run over files finishes the correction that an earlier one has begun, whatever caused it.
+    let is_finished_here = !input.repeats || mark.inputs.is_some();
+    if mark.in_correction && !is_finished_here { Err(PastError::InCorrection.into()) } else { Ok(()) }
 }
 
 /// The state if it can be used. If it cannot, the state is emptied and the result is `None`.

@@ -17,6 +17,9 @@
 //! | empty | none | begins |
 //! | keeps no marks | any | begins, or continues from the state; deltas after the state are written again |
 //!
+//! Of files the marks also list which inputs were read ([`Source::resume`]). Where they are not as they were
+//! read, a run may have to go on from the state alone, or to read everything again; both correct the output.
+//!
 //! Before the output is taken over, all of this is checked as far as the output can be read then
 //! ([`Sink::inspect`]): a run that is refused does not end the run that holds the output. What the output
 //! contains after it was taken over is checked again.
@@ -38,7 +41,9 @@ use super::error::RunError;
 use super::fit::{Fit, check, fit, usable};
 use super::past_error::PastError;
 use super::restart::{Restart, Resumable};
-use dupflow_connectors::intake::{AsOf, CatchUpLine, Source, SourceError, SourceInfo};
+use dupflow_connectors::intake::{
+    AsOf, CatchUpLine, PastInputs, ReadingList, Resumption, Source, SourceError, SourceInfo,
+};
 use dupflow_connectors::mark::{Mark, Standing, Topic};
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::state::{Snapshot, StateWriter, StoredState};
@@ -75,6 +80,8 @@ pub(super) struct Past {
     pub(super) output_pairs: Option<BTreeSet<DocPair>>,
     /// Times at which positions of the input were read, if the source records them.
     pub(super) as_of: Option<Arc<AsOf>>,
+    /// Which inputs are read, if the source lists them.
+    pub(super) reading: Option<Arc<ReadingList>>,
 }
 
 impl Past {
@@ -123,6 +130,7 @@ impl Past {
             input: input.topic.clone(),
             output: sink.topic(),
             tally: tallies.then(|| restart.mark.and_then(|mark| mark.tally).unwrap_or_default()),
+            inputs: None,
         };
         Ok(Self {
             mark,
@@ -137,6 +145,7 @@ impl Past {
             table: table.map(|(_, table)| table),
             output_pairs,
             as_of: source.as_of(),
+            reading: source.reading_list(),
         })
     }
 }
@@ -166,7 +175,8 @@ impl Rules<'_> {
             Some(standing) => {
                 inspect_again(&standing, source, input)?;
                 let topic = sink.topic();
-                let resumable = self.resumable(&standing, topic.as_ref(), input, state.as_deref_mut())?;
+                let resumable =
+                    self.resumable(&standing, topic.as_ref(), source, input, state.as_deref_mut())?;
                 if !self.reconcile && input.held.is_some() {
                     resumable.check_begin(source)?;
                 }
@@ -182,7 +192,7 @@ impl Rules<'_> {
             // The earlier run has committed meanwhile.
             _ => {
                 inspect_again(&standing, source, input)?;
-                let resumable = self.resumable(&standing, topic.as_ref(), input, state)?;
+                let resumable = self.resumable(&standing, topic.as_ref(), source, input, state)?;
                 Ok((standing, resumable))
             }
         }
@@ -193,8 +203,9 @@ impl Rules<'_> {
         &self,
         standing: &Standing,
         output: Option<&Topic>,
+        source: &mut dyn Source,
         input: &SourceInfo,
-        state: Option<&mut StoredState>,
+        mut state: Option<&mut StoredState>,
     ) -> Result<Resumable, RunError> {
         let mark = match standing {
             Standing::Forgets if self.reconcile => return Err(PastError::Forgets.into()),
@@ -210,7 +221,7 @@ impl Rules<'_> {
             Standing::New | Standing::Unmarked(_) | Standing::Forgets => None,
         };
         let of_this_input = mark.as_ref().is_none_or(|mark| is_same(mark, input));
-        let snapshot = match state {
+        let mut snapshot = match &mut state {
             None => None,
             Some(state) => {
                 let at_most = mark.as_ref().filter(|_| of_this_input);
@@ -218,7 +229,34 @@ impl Rules<'_> {
                 usable(snapshot, state, input, self.reconcile, |stored| is_same(stored, input))?
             }
         };
-        Ok(Resumable { mark, of_this_input, snapshot })
+        let resumption = self.resumption(mark.as_ref(), snapshot.as_ref(), source)?;
+        if resumption != Resumption::AsRead && *standing == Standing::Forgets {
+            return Err(PastError::ForgetsInputs.into());
+        }
+        if resumption == Resumption::Anew {
+            // Each document may be of a record that is not there any more, or hide one that is.
+            snapshot = None;
+            state.map_or(Ok(None), |state| state.latest(0))?;
+        }
+        Ok(Resumable { mark, of_this_input, snapshot, resumption })
+    }
+
+    /// How the run goes on after the inputs that an earlier one has read.
+    fn resumption(
+        &self,
+        mark: Option<&Mark>,
+        snapshot: Option<&Snapshot>,
+        source: &mut dyn Source,
+    ) -> Result<Resumption, RunError> {
+        let saved = snapshot.map(|snapshot| &snapshot.saved().mark.progress.next);
+        let past = PastInputs {
+            of_output: mark.and_then(|mark| mark.inputs.clone()),
+            of_state: snapshot.map(Snapshot::inputs).transpose()?.flatten(),
+            begin: saved.and_then(|next| next.values().copied().max()).unwrap_or(0),
+            is_marked: mark.is_some(),
+            reconcile: self.reconcile,
+        };
+        Ok(source.resume(&past)?)
     }
 
     /// The latest snapshot at or before the mark, or the latest of all without a mark. `None` if it is of

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::error::RunError;
 use super::fit::{keeps_documents, missing};
 use super::past_error::PastError;
-use dupflow_connectors::intake::{CatchUpLine, Source, SourceError, SourceInfo};
+use dupflow_connectors::intake::{CatchUpLine, Resumption, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing};
 use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::state::{Snapshot, StoredState};
@@ -24,6 +24,8 @@ pub(super) struct Resumable {
     pub(super) of_this_input: bool,
     /// The documents of the state.
     pub(super) snapshot: Option<Snapshot>,
+    /// How the run goes on after the inputs that an earlier one has read.
+    pub(super) resumption: Resumption,
 }
 
 impl Resumable {
@@ -51,17 +53,19 @@ pub(super) struct Restart<'a> {
     state_mark: Option<Mark>,
     /// The mark of the output, or else that of the state.
     pub(super) mark: Option<Mark>,
+    /// How the run goes on after the inputs that an earlier one has read.
+    resumption: Resumption,
     /// The clock in the mark of the output, if that is of this input.
     marked_clock: Option<RetentionTime>,
 }
 
 impl<'a> Restart<'a> {
     pub(super) fn new(standing: &'a Standing, input: &'a SourceInfo, resumable: Resumable) -> Self {
-        let Resumable { mark, of_this_input, snapshot } = resumable;
+        let Resumable { mark, of_this_input, snapshot, resumption } = resumable;
         let state_mark = snapshot.as_ref().map(|snapshot| snapshot.saved().mark.clone());
         let marked_clock = mark.as_ref().filter(|_| of_this_input).and_then(|mark| mark.progress.clock);
         let mark = mark.or_else(|| state_mark.clone());
-        Self { standing, input, of_this_input, snapshot, state_mark, mark, marked_clock }
+        Self { standing, input, of_this_input, snapshot, state_mark, mark, resumption, marked_clock }
     }
 
     /// Whether the state is exactly at a mark, so that no input between the two has to be repeated.
@@ -87,7 +91,11 @@ impl<'a> Restart<'a> {
     ) -> Result<Option<BTreeSet<DocPair>>, RunError> {
         // The earlier run had begun to correct the output.
         let was_corrected = self.state_mark.as_ref().is_some_and(|kept| kept.in_correction);
-        let continues = |mark: &Mark| (self.input.repeats && self.is_behind(mark)) || self.is_exact(mark);
+        let continues = |mark: &Mark| {
+            self.resumption == Resumption::AsRead
+                && !mark.in_correction
+                && ((self.input.repeats && self.is_behind(mark)) || self.is_exact(mark))
+        };
         match self.standing {
             Standing::At(mark) if reconcile || was_corrected || !continues(mark) => sink.pairs().map(Some),
             Standing::Unmarked(_) => sink.pairs().map(Some),
@@ -156,6 +164,11 @@ impl<'a> Restart<'a> {
         if self.mark.is_none() && !corrects {
             return lines;
         }
+        if self.resumption != Resumption::AsRead {
+            // Where they end is not known before they have been read.
+            lines.push(CatchUpLine::Offsets(begin.keys().map(|partition| (*partition, u64::MAX)).collect()));
+            return lines;
+        }
         let held = self.input.held.as_ref();
         let ends: Option<Offsets> =
             held.map(|held| held.iter().map(|(partition, (_, end))| (*partition, *end)).collect());
@@ -190,7 +203,7 @@ impl<'a> Restart<'a> {
                 let same = same.ok_or(PastError::TableLost(table.fingerprint))?;
                 Ok(Some((table, Arc::new(same))))
             }
-            None if reconcile => Ok(None),
+            None if reconcile || self.resumption == Resumption::Anew => Ok(None),
             None => Err(PastError::TableLost(table.fingerprint).into()),
         }
     }

@@ -22,7 +22,7 @@ use super::known::{self, GoneInputs, KnownInputs};
 use super::texts::{FileTexts, RecordIndex};
 use crate::formats::{IdRule, InputProgress, MAX_RECORD_BYTES, RecordShape, ValueFormat};
 use crate::intake::{
-    BadRecords, Closed, Cutter, EpochLimits, EpochRule, FileOrder, PARTITION, PastInputs, Queue, ReadEnd, ReadingList,
+    BadRecords, Cutter, EpochLimits, EpochRule, FileOrder, PARTITION, PastInputs, Queue, ReadEnd, ReadingList,
     Resumption, Share, Source, SourceError, SourceReader, SpanEnd, Speed, Texts,
 };
 use dupflow_core::run::origins::Origins;
@@ -190,6 +190,7 @@ struct FilesReader {
 
 impl SourceReader for FilesReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
+        let known = self.files.known.take();
         let Files { inputs, epochs, speed, share, follow, reference, columns, places, origins, progress, .. } =
             &self.files;
         let list = self.files.list.clone();
@@ -209,8 +210,8 @@ impl SourceReader for FilesReader {
             followed: None,
             of: "".into(),
             digests: bad.digests().filter(|_| share.reports()),
-            list: list.as_deref(),
-            known: self.files.known.take(),
+            list: None,
+            known,
             begun: BTreeMap::new(),
             until: None,
             ends: SpanEnd::default(),
@@ -225,16 +226,15 @@ impl SourceReader for FilesReader {
             origins.end_reference(reading.cutter.position().offset);
             places.end_reference();
         }
+        reading.list = list.as_deref();
         let read = read.and_then(|()| reading.known());
         let read = read.and_then(|()| before.iter().try_for_each(|input| reading.input(input)));
         let read = read.and_then(|()| last.iter().try_for_each(|input| reading.follow(input)));
         places.end(reading.cutter.position().offset);
         if read.is_ok() && queue.line(PARTITION) == Some(u64::MAX) {
-            let end = reading.cutter.finish();
-            queue.reach_end(PARTITION);
-            return match end {
-                Ok(_) | Err(Closed) => Ok(()),
-            };
+            // The run may have ended meanwhile.
+            reading.cutter.finish().map_or((), |_| queue.reach_end(PARTITION));
+            return Ok(());
         }
         match read.and_then(|()| Ok(reading.cutter.finish()?)) {
             Ok(end) => self.ended(end, queue),

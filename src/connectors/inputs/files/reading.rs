@@ -12,9 +12,10 @@ use walkdir::DirEntry;
 use super::super::folder::{holds_records, in_order, is_hidden};
 use super::super::input::{Input, InputPlace};
 use super::super::known::{
-    KnownFile, KnownInputs, KnownSpan, PresentInput, found as found_input, nanoseconds, size_and_time,
+    KnownFile, KnownInputs, KnownSpan, PresentInput, found as found_input, is_unended, nanoseconds,
+    size_and_time,
 };
-use super::super::open::{Opened, Opening, is_document};
+use super::super::open::{Opened, Opening, is_document, is_plain_table};
 use super::super::texts::RecordIndex;
 use super::followed::Followed;
 use crate::canonical_url::canonical_id;
@@ -131,6 +132,8 @@ impl InputReading<'_> {
         list.begin(InputSpan { skipped, ..found_input(input, key.1, first) });
         self.ends = SpanEnd::default();
         self.opened(input, skipped, is_in_folder)?;
+        self.ends.is_unended |= is_plain_table(input) && is_unended(input);
+        self.cutter.wait()?;
         list.end(self.cutter.position().offset, self.ends);
         Ok(())
     }
@@ -466,8 +469,9 @@ impl InputReading<'_> {
                     }
                     texts += 1;
                     if let Some(list) = self.list {
-                        let name = Input::at(&path).name();
-                        list.document(&name, bytes, nanoseconds(found.modified().ok()));
+                        let place = InputPlace::File(path.clone());
+                        let file = Input { place, layout: Arc::clone(&input.layout) };
+                        list.document(&file.name(), bytes, nanoseconds(found.modified().ok()));
                     }
                     match document_id(path.strip_prefix(root).unwrap_or(&path)) {
                         Some(id) => self.cutter.file(FileDocument { id, path, bytes })?,

@@ -30,6 +30,13 @@ pub(crate) enum Compared {
     Other,
 }
 
+impl Compared {
+    /// Whether the input begins with what was read.
+    pub(crate) fn has_what_was_read(self) -> bool {
+        matches!(self, Self::Same | Self::Grown { .. })
+    }
+}
+
 /// The input as it is found, with no records. One without a name (standard input, a pipe) has only what it is
 /// called.
 pub(crate) fn found(input: &Input, nth: u64, first: u64) -> InputSpan {
@@ -123,6 +130,18 @@ fn end_hash(file: &mut File, bytes: u64, hashed: u64) -> io::Result<u64> {
     let mut end = vec![0; usize::try_from(hashed.min(END_BYTES)).unwrap_or(0)];
     file.read_exact(&mut end)?;
     Ok(hash::bytes(0, &end))
+}
+
+/// Whether a file ends in the middle of a line.
+pub(crate) fn is_unended(input: &Input) -> bool {
+    let last = |path: &Path| -> io::Result<u8> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        Ok(last[0])
+    };
+    matches!(&input.place, InputPlace::File(path) if last(path).is_ok_and(|last| last != b'\n'))
 }
 
 /// The size of an input and when it was modified, as far as they are known.

@@ -17,18 +17,18 @@
 mod found;
 mod past;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use found::{Compared, compare, is_named};
-pub(crate) use found::{found, nanoseconds, size_and_time};
+pub(crate) use found::{found, is_unended, nanoseconds, size_and_time};
 
 use super::folder::{holds_records, in_order, is_hidden};
 use super::input::{Input, InputPlace};
 use super::open::is_document;
 use crate::formats::IdRule;
 use crate::intake::{FileOrder, PastInputs, Resumption, SourceError};
-use crate::mark::InputSpan;
+use crate::mark::{InputList, InputSpan};
 use past::Past;
 
 /// What a run does if an input of records is missing, shorter or another one than was read.
@@ -104,12 +104,29 @@ impl Continued {
     }
 }
 
-/// What was read of one input, and the present input that has it.
+/// What was read of one file, and the present input that has it. Where its name was given to another file
+/// later, that one has a group of its own.
 struct Group {
-    /// The last of its spans.
+    /// The numbers of its spans.
+    spans: Vec<usize>,
+    /// The last of them.
     last: InputSpan,
+    /// Records of the file before the first span: they have another group, of an earlier name.
+    before: u64,
     found: Option<InputKey>,
     compared: Compared,
+}
+
+impl Group {
+    /// The number of its records that were read.
+    fn records(&self) -> u64 {
+        self.last.skipped + self.last.records
+    }
+
+    /// Whether it is known where its records were, and they are not there.
+    fn is_gone(&self) -> bool {
+        self.found.is_none() && is_named(&self.last)
+    }
 }
 
 /// Decides how a run goes on; `None` if nothing is known of what was read.
@@ -124,7 +141,7 @@ pub(crate) fn resume(
     let Some(Past { list, resumption, stored }) = Past::join(past) else { return Ok(None) };
     let present = Present::list(inputs);
     let groups = groups(&list.spans, &present);
-    let gone: Vec<&Group> = groups.values().filter(|group| group.found.is_none()).collect();
+    let gone: Vec<&Group> = groups.iter().filter(|group| group.is_gone()).collect();
     let keeps = rule == GoneInputs::Keep && !gone.is_empty();
     if !gone.is_empty() {
         let of_names = names(&gone);
@@ -140,10 +157,10 @@ pub(crate) fn resume(
         }
     }
     if list.has_documents || list.is_cut || present.is_unnamed {
-        let order = FileOrder { files: list.files, order: list.order, has_documents: list.has_documents };
-        let is_grown = groups.values().any(|group| matches!(group.compared, Compared::Grown { .. }));
+        let order = order_of(&list);
+        let is_grown = groups.iter().any(|group| matches!(group.compared, Compared::Grown { .. }));
         if !is_grown && present.order(order.files) == order {
-            let files = FileOrder::default();
+            let files = past.of_state.as_ref().map(order_of).unwrap_or_default();
             return Ok(Some(Continued { resumption, known: None, spans: list.spans, stored, files }));
         }
         if present.is_unnamed {
@@ -153,21 +170,33 @@ pub(crate) fn resume(
         return Ok(Some(Continued::anew()));
     }
     let known = known(&list.spans, &groups, &present);
-    if past.reconcile && !keeps && !known.is_in_order(&present) {
+    let is_in_order = known.is_in_order(&present);
+    if past.reconcile && !keeps && !is_in_order {
         return Ok(Some(Continued::anew()));
+    }
+    if !is_in_order && present.files.iter().any(|(_, one)| one.input.layout.ids == IdRule::Last) {
+        tracing::info!(
+            "inputs are read behind others that sort after them: of an id in several inputs the document that \
+             is read last counts"
+        );
     }
     // The records between the positions of the state and of the output are not those that were read.
     let is_lost = |one: &KnownSpan| {
         (one.input.is_none() || one.is_completed) && one.span.after() > past.begin
     };
     let resumption = if known.spans.iter().any(is_lost) { Resumption::FromState } else { resumption };
-    let files = FileOrder { files: list.files, order: list.order, has_documents: false };
+    let files = order_of(&list);
     Ok(Some(Continued { resumption, known: Some(known), spans: list.spans, stored, files }))
 }
 
 const UNNAMED: &str = "standard input and pipes have no name by which their records are found again, and other \
     inputs than those that were read are before or beside them: name the same ones in the same order, or start \
     over with another sink.path, and another state.path if there is one";
+
+/// The order of the files of a list.
+fn order_of(list: &InputList) -> FileOrder {
+    FileOrder { files: list.files, order: list.order, has_documents: list.has_documents }
+}
 
 /// The message for inputs that are gone.
 fn refused(names: &str, past: &PastInputs, by_position: bool) -> SourceError {
@@ -286,71 +315,84 @@ fn is_unnamed(input: &Input) -> bool {
     }
 }
 
-/// What was read, by input. Where a name was given to another file later, the first one has no group.
-fn groups(spans: &[InputSpan], present: &Present) -> BTreeMap<InputKey, Group> {
-    let mut groups: BTreeMap<InputKey, Group> = BTreeMap::new();
-    for span in spans.iter().filter(|span| is_named(span)) {
-        let group = Group { last: span.clone(), found: None, compared: Compared::Same };
-        groups.insert((span.name.clone(), span.nth), group);
+/// What was read, by file, and where it is now: under its name, or under another one.
+fn groups(spans: &[InputSpan], present: &Present) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut latest: BTreeMap<InputKey, usize> = BTreeMap::new();
+    for (number, span) in spans.iter().enumerate() {
+        let key = (span.name.clone(), span.nth);
+        match latest.get(&key).filter(|_| span.skipped > 0) {
+            Some(&of) => {
+                groups[of].spans.push(number);
+                groups[of].last = span.clone();
+            }
+            None => {
+                latest.insert(key, groups.len());
+                groups.push(Group {
+                    spans: vec![number],
+                    last: span.clone(),
+                    before: span.skipped,
+                    found: None,
+                    compared: Compared::Same,
+                });
+            }
+        }
     }
-    let mut taken = BTreeSet::new();
-    for (key, group) in &mut groups {
-        if let Some(present) = present.get(key) {
+    // Which present inputs are taken, each with the records before its group.
+    let mut taken: BTreeMap<InputKey, u64> = BTreeMap::new();
+    for (key, &of) in &latest {
+        let group = &mut groups[of];
+        if let Some(present) = present.get(key).filter(|_| is_named(&group.last)) {
             group.compared = compare(&present.input, &group.last);
-            if matches!(group.compared, Compared::Same | Compared::Grown { .. }) {
-                taken.insert(key.clone());
+            if group.compared.has_what_was_read() {
+                taken.insert(key.clone(), group.before);
                 group.found = Some(key.clone());
             }
         }
     }
-    let new: Vec<_> = present.files.iter().filter(|(key, _)| !taken.contains(key)).collect();
-    for group in groups.values_mut().filter(|group| group.found.is_none() && !group.last.is_numbered) {
-        let is_it = |(key, one): &&&(InputKey, PresentInput)| {
-            one.input.layout.ids != IdRule::File
-                && !taken.contains(key)
-                && matches!(compare(&one.input, &group.last), Compared::Same | Compared::Grown { .. })
-                && group.last.bytes > 0
+    // From the last on: what follows under another name takes the file first.
+    for group in groups.iter_mut().rev().filter(|group| group.is_gone() && !group.last.is_numbered) {
+        let is_it = |(key, one): &&(InputKey, PresentInput)| {
+            let is_free = taken.get(key).is_none_or(|before| *before > 0 && *before == group.records());
+            is_free && group.last.bytes > 0 && one.input.layout.ids != IdRule::File
+                && compare(&one.input, &group.last).has_what_was_read()
         };
-        if let Some((key, one)) = new.iter().find(is_it) {
+        if let Some((key, one)) = present.files.iter().find(is_it) {
             tracing::info!(was = group.last.name, is = key.0, "an input has another name");
             group.compared = compare(&one.input, &group.last);
             group.found = Some(key.clone());
-            taken.insert(key.clone());
+            taken.insert(key.clone(), group.before);
         }
     }
     groups
 }
 
 /// What was read of the present inputs, and what is left of them.
-fn known(spans: &[InputSpan], groups: &BTreeMap<InputKey, Group>, present: &Present) -> KnownInputs {
+fn known(spans: &[InputSpan], groups: &[Group], present: &Present) -> KnownInputs {
     let mut known = KnownInputs::default();
-    // From the last span on: what is before the first one of a later file with the same name is of another.
-    let mut begun = BTreeSet::new();
-    for span in spans.iter().rev() {
-        let key = (span.name.clone(), span.nth);
-        let group = groups.get(&key).filter(|_| !begun.contains(&key));
-        if span.skipped == 0 {
-            begun.insert(key);
+    let span = |span: &InputSpan| KnownSpan { span: span.clone(), input: None, is_completed: false };
+    known.spans.extend(spans.iter().map(span));
+    for group in groups {
+        let Some(key) = &group.found else { continue };
+        for number in &group.spans {
+            known.spans[*number].input = present.get(key).cloned();
         }
-        let found = group.and_then(|group| Some((group, group.found.as_ref()?)));
-        let mut is_completed = false;
-        if let Some((group, key)) = found
-            && (span.first, span.skipped) == (group.last.first, group.last.skipped)
-        {
-            let read_to_end = span.is_broken || span.is_unended;
-            is_completed = match group.compared {
-                Compared::Grown { ends_line } => read_to_end && !(span.is_unended && ends_line),
-                _ => false,
-            };
-            let records = span.skipped + span.records - u64::from(is_completed);
-            // Of an input that was not read to its end there may be more, whatever its size.
-            let has_more = !matches!(group.compared, Compared::Same) || span.is_open;
-            known.files.insert(key.clone(), KnownFile { records, has_more });
+        let InputSpan { is_broken, is_unended, is_open, .. } = group.last;
+        let is_completed = match group.compared {
+            Compared::Grown { ends_line } => is_broken || is_unended && !ends_line,
+            _ => false,
+        };
+        if let Some(last) = group.spans.last() {
+            known.spans[*last].is_completed = is_completed;
         }
-        let input = found.and_then(|(_, key)| present.get(key)).cloned();
-        known.spans.push(KnownSpan { span: span.clone(), input, is_completed });
+        let records = group.records() - u64::from(is_completed);
+        // Of an input that was not read to its end there may be more, whatever its size.
+        let has_more = is_open || group.compared != Compared::Same;
+        let file = known.files.entry(key.clone()).or_insert(KnownFile { records, has_more });
+        if file.records < records {
+            *file = KnownFile { records, has_more };
+        }
     }
-    known.spans.reverse();
     known
 }
 

@@ -185,7 +185,7 @@ impl<'q> Cutter<'q> {
 
     /// The number of the next record if those that are skipped counted.
     pub(crate) fn number(&self) -> u64 {
-        self.next - self.skipped
+        self.next.saturating_sub(self.skipped)
     }
 
     /// The number of the first record of an input that has just begun, counted in the same way.

@@ -311,7 +311,8 @@ fn start_committer(
         }
         let failed = Arc::clone(shared);
         let fail = move |error| failed.failure.fail(error);
-        Keeper::start(state, every, stages, has_ended, Arc::clone(&shared.status), fail)
+        let observers = (Arc::clone(&shared.status), past.reading.clone());
+        Keeper::start(state, every, stages, has_ended, observers, fail)
     });
     let keeper = keeper.transpose()?;
     if let Some(keeper) = &keeper {
