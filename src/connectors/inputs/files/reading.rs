@@ -84,7 +84,13 @@ impl InputReading<'_> {
             let at = self.cutter.position().offset;
             self.cutter.leave_out(span.first.saturating_sub(at))?;
             let left_out = u64::from(is_completed);
-            if let Some(PresentInput { input, folder }) = input {
+            if let Some(PresentInput { input, .. }) = &input
+                && span.after() <= self.cutter.begins_at()
+            {
+                // The state has its documents; only texts may be read back from it.
+                self.places.begin(span.first, span.skipped, input);
+                self.origins.begin(span.first, &input.name());
+            } else if let Some(PresentInput { input, folder }) = input {
                 self.of = folder.clone().unwrap_or_else(|| input.name());
                 self.until = Some(span.after() - left_out);
                 self.cutter.begin(input.name())?;

@@ -198,6 +198,11 @@ impl<'q> Cutter<'q> {
         self.queue.line(PARTITION) == Some(u64::MAX)
     }
 
+    /// The offset of the first record that is pushed.
+    pub(crate) fn begins_at(&self) -> u64 {
+        self.begin
+    }
+
     /// Leaves out offsets: their records cannot be read again.
     pub(crate) fn leave_out(&mut self, records: u64) -> Result<(), Closed> {
         self.flush()?;
