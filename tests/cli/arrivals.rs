@@ -405,3 +405,54 @@ fn many_files_without_a_state_are_compared_by_their_order() {
     setup.follows(&place, "one more");
     assert!(place.read("out.mark").len() < 10_000);
 }
+
+/// Takes the list of inputs out of the mark, as an earlier version wrote it.
+fn without_list(place: &Place) {
+    let mark = place.read("out.mark");
+    let (_, json) = mark.split_once(' ').unwrap();
+    let mut contents: Value = serde_json::from_str(json).unwrap();
+    let list = contents["mark"].as_object_mut().unwrap().remove("inputs").unwrap();
+    assert_eq!(list["spans"][0]["name"], "in/1.jsonl", "{list}");
+    let json = contents.to_string();
+    place.file("out.mark", format!("{:016x} {json}", dupflow::core::hash::bytes(0, json.as_bytes())));
+}
+
+#[test]
+fn a_mark_without_a_list_goes_on_as_before() {
+    let setup = Setup { has_state: false, ..Setup::LINES };
+    let place = with_three(setup);
+    without_list(&place);
+    place.file("in/4.jsonl", lines(&[("f", "bridge")]));
+    let run = setup.run(&place);
+    assert!(run.code == 0 && run.err.contains("are not known: as many records as it read"), "{run:?}");
+    assert_eq!(accumulated(&place, "out"), setup.fresh(&place));
+    // From then on it is known.
+    place.file("in/0.jsonl", lines(&[("g", "market")]));
+    setup.follows(&place, "a new one");
+}
+
+#[cfg(feature = "object-store")]
+#[test]
+fn objects_of_a_store_are_known_by_their_tags() {
+    let place = Place::new();
+    let inputs = format!("\"file://{}/\"", place.path("in").display());
+    for setup in (Setup { inputs: inputs.leak(), ..Setup::LINES }).both() {
+        for old in ["out", "out.mark", "in/10.jsonl", "in/7.jsonl"] {
+            drop(std::fs::remove_file(place.path(old)));
+        }
+        place.file("in/5.jsonl", lines(&[("a", "bridge"), ("b", "market")]));
+        setup.follows(&place, "first");
+        place.file("in/10.jsonl", lines(&[("c", "bridge")]));
+        place.file("in/7.jsonl", lines(&[("d", "market")]));
+        setup.follows(&place, "new ones");
+        place.file("in/5.jsonl", lines(&[("a", "bridge"), ("e", "market"), ("f", "bridge")]));
+        let refused = setup.run(&place);
+        assert!(refused.code == 1 && refused.err.contains("has been replaced"), "{refused:?}");
+        Setup { gone: "delete", ..setup }.follows(&place, "replaced");
+        std::fs::remove_file(place.path("in/7.jsonl")).unwrap();
+        let refused = setup.run(&place);
+        assert!(refused.code == 1 && refused.err.contains("was read, and is missing"), "{refused:?}");
+        Setup { gone: "delete", ..setup }.follows(&place, "missing");
+        let _ = std::fs::remove_dir_all(place.path("state"));
+    }
+}

@@ -151,8 +151,9 @@ impl ReadingList {
         }
     }
 
-    /// The list up to a position; `None` if the reader has not noted it.
-    pub fn up_to(&self, next: u64) -> Option<InputList> {
+    /// The list up to a position, without its spans if they are more than `most`; `None` if the reader has not
+    /// noted it.
+    pub fn up_to(&self, next: u64, most: usize) -> Option<InputList> {
         let mut list = self.0.lock();
         if list.read < next {
             return None;
@@ -162,7 +163,9 @@ impl ReadingList {
         }
         let note = list.notes.front().copied().filter(|note| note.next <= next).unwrap_or_default();
         let closed = list.spans.partition_point(|span| span.after() <= next);
+        let is_cut = closed > most;
         let open = match list.spans.get(closed) {
+            _ if is_cut => None,
             Some(span) => part(span, next, None),
             None => {
                 let read = note.read.filter(|_| note.next == next);
@@ -173,9 +176,9 @@ impl ReadingList {
         Some(InputList {
             stored: list.stored,
             digest: list.digest,
-            spans: list.spans.iter().take(closed).cloned().collect(),
+            spans: list.spans.iter().take(if is_cut { 0 } else { closed }).cloned().collect(),
             open,
-            is_cut: false,
+            is_cut,
             files,
             order,
             has_documents,
@@ -232,16 +235,18 @@ mod tests {
         list.end(3, SpanEnd { is_broken: true, is_unended: false });
         list.begin(span("b", 3, 0));
         list.note(5, None);
-        assert_eq!(list.up_to(6), None, "not read yet");
-        let spans = |next| list.up_to(next).map(|list| (list.spans, list.open)).unwrap();
+        assert_eq!(list.up_to(6, 9), None, "not read yet");
+        let spans = |next| list.up_to(next, 9).map(|list| (list.spans, list.open)).unwrap();
         assert_eq!(spans(2), (vec![], Some(InputSpan { bytes: 20, end: Some((9, 7)), ..open("a", 0, 2) })));
         let a = InputSpan { bytes: 30, end: Some((9, 8)), is_broken: true, ..span("a", 0, 3) };
         assert_eq!(spans(3), (vec![a.clone()], None));
         assert_eq!(spans(5), (vec![a.clone()], Some(open("b", 3, 2))));
-        let of = list.up_to(5).unwrap();
+        let of = list.up_to(5, 9).unwrap();
         assert_eq!((of.stored, of.digest, of.files), (0, 0, 2));
+        let cut = InputList { spans: vec![], open: None, is_cut: true, ..of };
+        assert_eq!(list.up_to(5, 0), Some(cut));
         list.stored(1);
-        let of = list.up_to(5).unwrap();
+        let of = list.up_to(5, 9).unwrap();
         assert_eq!((of.stored, of.digest, of.spans), (1, a.digest(0), vec![]));
     }
 
@@ -251,7 +256,7 @@ mod tests {
         let list = ReadingList::default();
         let known = [span("a", 0, 3), span("b", 3, 2)];
         list.continue_from((&known, 1), 5, (4, FileOrder::default()));
-        let spans = |next| list.up_to(next).map(|list| (list.spans, list.open)).unwrap();
+        let spans = |next| list.up_to(next, 9).map(|list| (list.spans, list.open)).unwrap();
         assert_eq!(spans(4), (vec![], Some(open("b", 3, 1))), "the state is behind the output");
         list.begin(span("a", 0, 0));
         list.end(3, SpanEnd::default());
@@ -264,6 +269,6 @@ mod tests {
         list.end(8, SpanEnd::default());
         let more = InputSpan { skipped: 2, ..span("b", 5, 3) };
         assert_eq!(spans(8), (vec![span("b", 3, 2), more], None));
-        assert_eq!(list.up_to(8).unwrap().digest, crate::mark::digest(&known[..1]));
+        assert_eq!(list.up_to(8, 9).unwrap().digest, crate::mark::digest(&known[..1]));
     }
 }

@@ -14,7 +14,7 @@ use dupflow_core::hash;
 
 /// Spans in the mark of an output, at most. A list that has more outside the state is left out: then only the
 /// order of the files is compared, and a difference has the run read everything again.
-const MOST_SPANS: usize = 512;
+pub const MOST_SPANS: usize = 512;
 
 /// Consecutive records of one input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -31,7 +31,7 @@ use crate::pipeline::past::Past;
 use crate::pipeline::side_outputs::SideOutputs;
 use dupflow_connectors::failpoint;
 use dupflow_connectors::intake::{Announce, AsOf, BadRecords, ReadingList};
-use dupflow_connectors::mark::{InputList, Mark};
+use dupflow_connectors::mark::{InputList, MOST_SPANS, Mark};
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::watch::NoticeFile;
 use dupflow_core::doc::DocChange;
@@ -258,7 +258,9 @@ impl Committer {
 
     /// The inputs that were read up to a progress.
     fn inputs_up_to(&self, progress: &Progress) -> Option<InputList> {
-        self.reading.as_ref()?.up_to(progress.next.values().copied().max()?)
+        // A state takes them over soon.
+        let most = if self.keeper.is_some() { usize::MAX } else { MOST_SPANS };
+        self.reading.as_ref()?.up_to(progress.next.values().copied().max()?, most)
     }
 
     /// Handles an epoch before the first live one.
