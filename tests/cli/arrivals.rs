@@ -1,4 +1,4 @@
-//! Files that arrive, grow, change and go between two runs: the deltas accumulate to what a fresh run finds.
+//! Files that arrive, grow, change and are removed between two runs: the deltas accumulate to what a fresh run finds.
 //!
 //! Bug classes: a new file that sorts before those that were read is never read, and another one twice; a file
 //! that was replaced keeps the documents of the earlier one; a text that was edited keeps its pair; a restart
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::dupflow::{Ended, Place};
 
-/// What decides how a deployment goes on.
+/// The settings that decide what a restart reads.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
     /// The inputs, as TOML.
@@ -149,7 +149,7 @@ fn a_line_that_was_completed_is_read() {
     }
 }
 
-/// What becomes of a file that was read.
+/// What happens to a file that was read.
 const ENDS: [&str; 3] = ["missing", "replaced", "shorter"];
 
 fn end(place: &Place, name: &str, how: &str) {

@@ -1,4 +1,4 @@
-//! Files that arrive, grow, get other names, and go between runs that end anywhere: what the last run leaves
+//! Files that arrive, grow, are renamed and removed between runs that end anywhere: what the last run leaves
 //! accumulates to the pairs of the files that are there.
 //!
 //! Bug classes: a span that is read twice or never; a position of the state that means another record than

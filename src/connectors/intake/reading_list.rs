@@ -1,4 +1,4 @@
-//! The list of inputs of a run that goes on: filled by the reader, read by the committer.
+//! The list of inputs of a run: filled by the reader, read by the committer.
 //!
 //! The reader notes where each span ends, and before each batch how far it has read. For a commit the list is
 //! cut at the position that the commit covers. Spans that the state has stored leave it.

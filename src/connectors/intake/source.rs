@@ -38,7 +38,7 @@ pub struct PastInputs {
     pub reconcile: bool,
 }
 
-/// How a run can go on after the inputs of an earlier one.
+/// How a run can continue after the inputs of an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resumption {
     /// The positions of the mark and of the state are of the same records as before.
@@ -86,7 +86,7 @@ pub trait Source: Send + fmt::Debug {
         Ok(SourceInfo::default())
     }
 
-    /// How the run goes on after the inputs that an earlier one has read. Called after [`Self::inspect`],
+    /// How the run continues after the inputs that an earlier one has read. Called after [`Self::inspect`],
     /// perhaps twice; the last call counts.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::input::Input;
-use super::known::{self, GoneInputs, KnownInputs};
+use super::known::{self, GoneInputs, PastReading};
 use super::texts::{FileTexts, RecordIndex};
 use crate::formats::{IdRule, InputProgress, MAX_RECORD_BYTES, RecordShape, ValueFormat};
 use crate::intake::{
@@ -58,7 +58,7 @@ pub struct Files {
     /// What is done if inputs are gone that were read.
     pub gone: GoneInputs,
     /// What an earlier run has read, if this one does not read its inputs in their order.
-    known: Option<KnownInputs>,
+    known: Option<PastReading>,
 }
 
 impl Files {

@@ -12,7 +12,7 @@ use walkdir::DirEntry;
 use super::super::folder::{holds_records, in_order, is_hidden};
 use super::super::input::{Input, InputPlace};
 use super::super::known::{
-    KnownFile, KnownInputs, KnownSpan, PresentInput, found as found_input, is_unended, nanoseconds,
+    KnownFile, PastReading, KnownSpan, PresentInput, found as found_input, is_unended, nanoseconds,
     size_and_time,
 };
 use super::super::open::{Opened, Opening, is_document, is_plain_table};
@@ -56,7 +56,7 @@ pub(crate) struct InputReading<'r> {
     /// Where is noted what was read, for a later run.
     pub(crate) list: Option<&'r ReadingList>,
     /// What an earlier run has read, if the inputs are not read in their order.
-    pub(crate) known: Option<KnownInputs>,
+    pub(crate) known: Option<PastReading>,
     /// Number of inputs of each name that were begun.
     pub(crate) begun: BTreeMap<Arc<str>, u64>,
     /// The position at which the present input is left, if not at its end.

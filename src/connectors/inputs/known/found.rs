@@ -15,11 +15,11 @@ use crate::mark::InputSpan;
 use dupflow_core::hash;
 
 /// Bytes at the end of an input that are hashed.
-const END_BYTES: u64 = 4 << 10;
+const END_BYTES: usize = 4 << 10;
 
 /// An input compared with what was read of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compared {
+pub(crate) enum Likeness {
     /// It is as it was read.
     Same,
     /// It has more bytes behind those that were read. `ends_line`: the first of them is a line end.
@@ -30,7 +30,7 @@ pub(crate) enum Compared {
     Other,
 }
 
-impl Compared {
+impl Likeness {
     /// Whether the input begins with what was read.
     pub(crate) fn has_what_was_read(self) -> bool {
         matches!(self, Self::Same | Self::Grown { .. })
@@ -45,7 +45,7 @@ pub(crate) fn found(input: &Input, nth: u64, first: u64) -> InputSpan {
         InputPlace::File(path) => with_file(path, &span).unwrap_or(span),
         InputPlace::Stdin | InputPlace::Folder(_) => span,
         InputPlace::Memory(_, bytes) => {
-            let end = &bytes[bytes.len().saturating_sub(END_BYTES as usize)..];
+            let end = &bytes[bytes.len().saturating_sub(END_BYTES)..];
             let end = Some((end.len() as u64, hash::bytes(0, end)));
             InputSpan { bytes: bytes.len() as u64, end, ..span }
         }
@@ -67,7 +67,7 @@ pub(crate) fn is_named(span: &InputSpan) -> bool {
 fn with_file(path: &Path, span: &InputSpan) -> Option<InputSpan> {
     let found = path.metadata().ok().filter(fs::Metadata::is_file)?;
     let bytes = found.len();
-    let hashed = bytes.min(END_BYTES);
+    let hashed = bytes.min(END_BYTES as u64);
     let end = end_hash(&mut File::open(path).ok()?, bytes, hashed).ok()?;
     Some(InputSpan {
         bytes,
@@ -79,55 +79,55 @@ fn with_file(path: &Path, span: &InputSpan) -> Option<InputSpan> {
 }
 
 /// Compares an input with what was read of it.
-pub(crate) fn compare(input: &Input, read: &InputSpan) -> Compared {
+pub(crate) fn compare(input: &Input, read: &InputSpan) -> Likeness {
     match &input.place {
-        InputPlace::File(path) => compare_file(path, read).unwrap_or(Compared::Other),
+        InputPlace::File(path) => compare_file(path, read).unwrap_or(Likeness::Other),
         InputPlace::Memory(..) => {
             let now = found(input, read.nth, read.first);
-            if (now.bytes, now.end) == (read.bytes, read.end) { Compared::Same } else { Compared::Other }
+            if (now.bytes, now.end) == (read.bytes, read.end) { Likeness::Same } else { Likeness::Other }
         }
-        InputPlace::Stdin | InputPlace::Folder(_) => Compared::Same,
+        InputPlace::Stdin | InputPlace::Folder(_) => Likeness::Same,
         #[cfg(feature = "object-store")]
         InputPlace::Object(_) => {
             let now = found(input, read.nth, read.first);
             let has_tag = now.tag.as_ref().is_some_and(|tag| !tag.is_empty());
             let is_same = if has_tag { now.tag == read.tag } else { now.modified == read.modified };
             match now.bytes {
-                bytes if bytes == read.bytes && is_same => Compared::Same,
-                bytes if bytes < read.bytes => Compared::Shorter,
-                _ => Compared::Other,
+                bytes if bytes == read.bytes && is_same => Likeness::Same,
+                bytes if bytes < read.bytes => Likeness::Shorter,
+                _ => Likeness::Other,
             }
         }
     }
 }
 
-fn compare_file(path: &Path, read: &InputSpan) -> io::Result<Compared> {
+fn compare_file(path: &Path, read: &InputSpan) -> io::Result<Likeness> {
     let now = path.metadata()?;
     let modified = nanoseconds(now.modified().ok());
     let is_untouched = modified.is_some() && (modified, number(&now)) == (read.modified, read.file);
     if now.len() == read.bytes && is_untouched {
-        return Ok(Compared::Same);
+        return Ok(Likeness::Same);
     }
     if now.len() < read.bytes {
-        return Ok(Compared::Shorter);
+        return Ok(Likeness::Shorter);
     }
-    let Some((hashed, end)) = read.end else { return Ok(Compared::Other) };
+    let Some((hashed, end)) = read.end else { return Ok(Likeness::Other) };
     let mut file = File::open(path)?;
     if end_hash(&mut file, read.bytes, hashed)? != end {
-        return Ok(Compared::Other);
+        return Ok(Likeness::Other);
     }
     if now.len() == read.bytes {
-        return Ok(Compared::Same);
+        return Ok(Likeness::Same);
     }
     let mut next = [0];
     file.read_exact(&mut next)?;
-    Ok(Compared::Grown { ends_line: matches!(next[0], b'\n' | b'\r') })
+    Ok(Likeness::Grown { ends_line: matches!(next[0], b'\n' | b'\r') })
 }
 
 /// The hash of the last `hashed` of the first `bytes` bytes of a file, which is then at their end.
 fn end_hash(file: &mut File, bytes: u64, hashed: u64) -> io::Result<u64> {
     file.seek(SeekFrom::Start(bytes.saturating_sub(hashed)))?;
-    let mut end = vec![0; usize::try_from(hashed.min(END_BYTES)).unwrap_or(0)];
+    let mut end = vec![0; usize::try_from(hashed).unwrap_or(0).min(END_BYTES)];
     file.read_exact(&mut end)?;
     Ok(hash::bytes(0, &end))
 }
@@ -182,21 +182,21 @@ mod tests {
             fs::write(&path, text).unwrap();
             compare(&input, &read)
         };
-        assert_eq!(now("one\ntwo\n"), Compared::Same, "written again");
-        assert_eq!(now("one\ntwo\nthree\n"), Compared::Grown { ends_line: false });
-        assert_eq!(now("one\ntwo\n\n"), Compared::Grown { ends_line: true });
-        assert_eq!(now("one\n"), Compared::Shorter);
-        assert_eq!(now("one\ntwO\n"), Compared::Other);
-        assert_eq!(now("one\ntwO\nthree\n"), Compared::Other);
+        assert_eq!(now("one\ntwo\n"), Likeness::Same, "written again");
+        assert_eq!(now("one\ntwo\nthree\n"), Likeness::Grown { ends_line: false });
+        assert_eq!(now("one\ntwo\n\n"), Likeness::Grown { ends_line: true });
+        assert_eq!(now("one\n"), Likeness::Shorter);
+        assert_eq!(now("one\ntwO\n"), Likeness::Other);
+        assert_eq!(now("one\ntwO\nthree\n"), Likeness::Other);
         // Equal size, time and number spare the reading.
         let file = File::options().append(true).open(&path).unwrap();
         file.set_len(8).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_nanos(read.modified.unwrap())).unwrap();
-        assert_eq!(compare(&input, &read), Compared::Same);
+        assert_eq!(compare(&input, &read), Likeness::Same);
         let copy = folder.path().join("copy.jsonl");
         fs::write(&copy, "one\ntwo\n").unwrap();
-        assert_eq!(compare(&Input::at(&copy), &read), Compared::Same, "another inode and time");
+        assert_eq!(compare(&Input::at(&copy), &read), Likeness::Same, "another inode and time");
         fs::remove_file(&path).unwrap();
-        assert_eq!(compare(&input, &read), Compared::Other);
+        assert_eq!(compare(&input, &read), Likeness::Other);
     }
 }

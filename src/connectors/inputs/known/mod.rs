@@ -8,11 +8,11 @@
 //! | listed, and as it was read | not read again, except what lies before the position of the output |
 //! | listed, with more behind what was read | read on, after all others that are listed |
 //! | not listed, whatever its name | read after those that are listed, in the order of the names |
-//! | listed, and missing, shorter or another one | gone: see [`GoneInputs`] |
+//! | listed, and missing, shorter or another one | handled as [`GoneInputs`] says |
 //! | not listed, with the bytes of one that is missing | that one under another name, unless its name is in its ids |
 //!
 //! Where files are documents, or an input has no name, positions depend on all files before: if these are
-//! still the same, the run goes on. Otherwise it reads everything again.
+//! still the same, the run continues. Otherwise it reads everything again.
 
 mod found;
 mod past;
@@ -20,7 +20,7 @@ mod past;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use found::{Compared, compare, is_named};
+use found::{Likeness, compare, is_named};
 pub(crate) use found::{found, is_unended, nanoseconds, size_and_time};
 
 use super::folder::{holds_records, in_order, is_hidden};
@@ -29,7 +29,7 @@ use super::open::is_document;
 use crate::formats::IdRule;
 use crate::intake::{FileOrder, PastInputs, Resumption, SourceError};
 use crate::mark::{InputList, InputSpan};
-use past::Past;
+use past::PastList;
 
 /// What a run does if an input of records is missing, shorter or another one than was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(crate) type InputKey = (String, u64);
 
 /// What an earlier run has read of the present inputs.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KnownInputs {
+pub(crate) struct PastReading {
     /// The spans, in the order in which they were read.
     pub(crate) spans: Vec<KnownSpan>,
     /// The present inputs that were read, with what is left of them.
@@ -62,7 +62,7 @@ pub(crate) struct KnownSpan {
     pub(crate) span: InputSpan,
     /// The input that has them; `None` if none has.
     pub(crate) input: Option<PresentInput>,
-    /// Whether the last record has become another one since.
+    /// Whether the last record is another one now.
     pub(crate) is_completed: bool,
 }
 
@@ -83,11 +83,11 @@ pub(crate) struct PresentInput {
     pub(crate) folder: Option<Arc<str>>,
 }
 
-/// How the run goes on.
+/// How the run continues.
 pub(crate) struct Continued {
     pub(crate) resumption: Resumption,
     /// `None` if the inputs are read in their order, as many records as were read are skipped.
-    pub(crate) known: Option<KnownInputs>,
+    pub(crate) known: Option<PastReading>,
     /// The list so far, of which the state has the first.
     pub(crate) spans: Vec<InputSpan>,
     pub(crate) stored: u64,
@@ -106,7 +106,7 @@ impl Continued {
 
 /// What was read of one file, and the present input that has it. Where its name was given to another file
 /// later, that one has a group of its own.
-struct Group {
+struct FileSpans {
     /// The numbers of its spans.
     spans: Vec<usize>,
     /// The last of them.
@@ -114,10 +114,10 @@ struct Group {
     /// Records of the file before the first span: they have another group, of an earlier name.
     before: u64,
     found: Option<InputKey>,
-    compared: Compared,
+    compared: Likeness,
 }
 
-impl Group {
+impl FileSpans {
     /// The number of its records that were read.
     fn records(&self) -> u64 {
         self.last.skipped + self.last.records
@@ -129,19 +129,19 @@ impl Group {
     }
 }
 
-/// Decides how a run goes on; `None` if nothing is known of what was read.
+/// Decides how a run continues; `None` if nothing is known of what was read.
 ///
 /// # Errors
-/// If inputs are gone and the run is to be refused then, or cannot keep their documents.
+/// If inputs are missing or replaced and the run is to be refused then, or cannot keep their documents.
 pub(crate) fn resume(
     inputs: &[Input],
     past: &PastInputs,
     rule: GoneInputs,
 ) -> Result<Option<Continued>, SourceError> {
-    let Some(Past { list, resumption, stored }) = Past::join(past) else { return Ok(None) };
-    let present = Present::list(inputs);
+    let Some(PastList { list, resumption, stored }) = PastList::join(past) else { return Ok(None) };
+    let present = PresentInputs::list(inputs);
     let groups = groups(&list.spans, &present);
-    let gone: Vec<&Group> = groups.iter().filter(|group| group.is_gone()).collect();
+    let gone: Vec<&FileSpans> = groups.iter().filter(|group| group.is_gone()).collect();
     let keeps = rule == GoneInputs::Keep && !gone.is_empty();
     if !gone.is_empty() {
         let of_names = names(&gone);
@@ -158,7 +158,7 @@ pub(crate) fn resume(
     }
     if list.has_documents || list.is_cut || present.is_unnamed {
         let order = order_of(&list);
-        let is_grown = groups.iter().any(|group| matches!(group.compared, Compared::Grown { .. }));
+        let is_grown = groups.iter().any(|group| matches!(group.compared, Likeness::Grown { .. }));
         if !is_grown && present.order(order.files) == order {
             let files = past.of_state.as_ref().map(order_of).unwrap_or_default();
             return Ok(Some(Continued { resumption, known: None, spans: list.spans, stored, files }));
@@ -198,7 +198,7 @@ fn order_of(list: &InputList) -> FileOrder {
     FileOrder { files: list.files, order: list.order, has_documents: list.has_documents }
 }
 
-/// The message for inputs that are gone.
+/// The message for inputs that are missing or replaced.
 fn refused(names: &str, past: &PastInputs, by_position: bool) -> SourceError {
     let keep = match () {
         () if by_position => "",
@@ -219,14 +219,14 @@ fn not_kept(names: &str) -> SourceError {
     )])
 }
 
-/// The inputs that are gone, each with how.
-fn names(gone: &[&Group]) -> String {
+/// The inputs that are missing or replaced, each with how.
+fn names(gone: &[&FileSpans]) -> String {
     const SHOWN: usize = 10;
-    let how = |group: &&Group| {
+    let how = |group: &&FileSpans| {
         let InputSpan { name, bytes, .. } = &group.last;
         match group.compared {
-            Compared::Shorter => format!("\"{name}\" has fewer than the {bytes} bytes that were read"),
-            Compared::Other => format!("\"{name}\" has been replaced: other bytes were read"),
+            Likeness::Shorter => format!("\"{name}\" has fewer than the {bytes} bytes that were read"),
+            Likeness::Other => format!("\"{name}\" has been replaced: other bytes were read"),
             _ => format!("\"{name}\" was read, and is missing"),
         }
     };
@@ -238,7 +238,7 @@ fn names(gone: &[&Group]) -> String {
 }
 
 /// The present inputs.
-struct Present {
+struct PresentInputs {
     /// Those of records, in their order.
     files: Vec<(InputKey, PresentInput)>,
     by_key: BTreeMap<InputKey, usize>,
@@ -248,7 +248,7 @@ struct Present {
     is_unnamed: bool,
 }
 
-impl Present {
+impl PresentInputs {
     fn list(inputs: &[Input]) -> Self {
         let mut present =
             Self { files: Vec::new(), by_key: BTreeMap::new(), all: Vec::new(), is_unnamed: false };
@@ -316,8 +316,8 @@ fn is_unnamed(input: &Input) -> bool {
 }
 
 /// What was read, by file, and where it is now: under its name, or under another one.
-fn groups(spans: &[InputSpan], present: &Present) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+fn groups(spans: &[InputSpan], present: &PresentInputs) -> Vec<FileSpans> {
+    let mut groups: Vec<FileSpans> = Vec::new();
     let mut latest: BTreeMap<InputKey, usize> = BTreeMap::new();
     for (number, span) in spans.iter().enumerate() {
         let key = (span.name.clone(), span.nth);
@@ -328,12 +328,12 @@ fn groups(spans: &[InputSpan], present: &Present) -> Vec<Group> {
             }
             None => {
                 latest.insert(key, groups.len());
-                groups.push(Group {
+                groups.push(FileSpans {
                     spans: vec![number],
                     last: span.clone(),
                     before: span.skipped,
                     found: None,
-                    compared: Compared::Same,
+                    compared: Likeness::Same,
                 });
             }
         }
@@ -368,8 +368,8 @@ fn groups(spans: &[InputSpan], present: &Present) -> Vec<Group> {
 }
 
 /// What was read of the present inputs, and what is left of them.
-fn known(spans: &[InputSpan], groups: &[Group], present: &Present) -> KnownInputs {
-    let mut known = KnownInputs::default();
+fn known(spans: &[InputSpan], groups: &[FileSpans], present: &PresentInputs) -> PastReading {
+    let mut known = PastReading::default();
     let span = |span: &InputSpan| KnownSpan { span: span.clone(), input: None, is_completed: false };
     known.spans.extend(spans.iter().map(span));
     for group in groups {
@@ -379,7 +379,7 @@ fn known(spans: &[InputSpan], groups: &[Group], present: &Present) -> KnownInput
         }
         let InputSpan { is_broken, is_unended, is_open, .. } = group.last;
         let is_completed = match group.compared {
-            Compared::Grown { ends_line } => is_broken || is_unended && !ends_line,
+            Likeness::Grown { ends_line } => is_broken || is_unended && !ends_line,
             _ => false,
         };
         if let Some(last) = group.spans.last() {
@@ -387,7 +387,7 @@ fn known(spans: &[InputSpan], groups: &[Group], present: &Present) -> KnownInput
         }
         let records = group.records() - u64::from(is_completed);
         // Of an input that was not read to its end there may be more, whatever its size.
-        let has_more = is_open || group.compared != Compared::Same;
+        let has_more = is_open || group.compared != Likeness::Same;
         let file = known.files.entry(key.clone()).or_insert(KnownFile { records, has_more });
         if file.records < records {
             *file = KnownFile { records, has_more };
@@ -396,9 +396,9 @@ fn known(spans: &[InputSpan], groups: &[Group], present: &Present) -> KnownInput
     known
 }
 
-impl KnownInputs {
+impl PastReading {
     /// Whether a run without a past would read the records in the same order.
-    fn is_in_order(&self, present: &Present) -> bool {
+    fn is_in_order(&self, present: &PresentInputs) -> bool {
         let mut read: Vec<String> = Vec::new();
         for one in &self.spans {
             let Some(present) = &one.input else { return false };

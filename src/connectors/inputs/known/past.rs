@@ -4,7 +4,7 @@ use crate::intake::{PastInputs, Resumption};
 use crate::mark::{InputList, InputSpan, digest};
 
 /// The list that counts.
-pub(super) struct Past {
+pub(super) struct PastList {
     /// With all of its spans, the last one perhaps of an input that was not read to its end.
     pub(super) list: InputList,
     /// [`Resumption::FromState`] if the output's list is not a continuation of the state's.
@@ -13,7 +13,7 @@ pub(super) struct Past {
     pub(super) stored: u64,
 }
 
-impl Past {
+impl PastList {
     /// `None` if the program that wrote the marks made no list, or there is no mark.
     pub(super) fn join(past: &PastInputs) -> Option<Self> {
         let state = past.of_state.as_ref();
@@ -53,7 +53,7 @@ fn joined(state: &InputList, output: &InputList) -> Option<InputList> {
     (!output.is_cut).then(|| whole(output, before))
 }
 
-/// Whether a list may have become another one by reading on.
+/// Whether reading on can have made the later list of the earlier one.
 fn continues(earlier: &[InputSpan], later: &[InputSpan]) -> bool {
     let is_same = |(a, b): (&InputSpan, &InputSpan)| a.is_of(b) && (a.first, a.skipped) == (b.first, b.skipped);
     let is_whole = |(a, b): (&InputSpan, &InputSpan)| a.records == b.records;
@@ -85,7 +85,7 @@ mod tests {
         let part = span("b", 3, 1);
         let of = |state: InputList, output: InputList| {
             let past = PastInputs { of_state: Some(state), of_output: Some(output), ..PastInputs::default() };
-            Past::join(&past).map(|past| (past.list.spans, past.resumption, past.stored)).unwrap()
+            PastList::join(&past).map(|past| (past.list.spans, past.resumption, past.stored)).unwrap()
         };
         let both = vec![a.clone(), b.clone()];
         assert_eq!(
@@ -108,8 +108,8 @@ mod tests {
     fn without_a_state_its_spans_are_not_known() {
         let output = InputList { stored: 2, spans: vec![span("a", 9, 1)], ..InputList::default() };
         let past = PastInputs { of_output: Some(output), ..PastInputs::default() };
-        let found = Past::join(&past).unwrap();
+        let found = PastList::join(&past).unwrap();
         assert!(found.list.is_cut && found.list.spans.is_empty());
-        assert!(Past::join(&PastInputs::default()).is_none());
+        assert!(PastList::join(&PastInputs::default()).is_none());
     }
 }
