@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::formats::InputProgress;
 use crate::intake::{
-    Announce, AsOf, BadRecords, EpochLimits, OffsetGap, PastInputs, Queue, ReadingList, Resumption, Source,
+    Announce, AsOf, BadRecords, EpochLimits, OffsetGap, PastInputs, Queue, InputLog, Resumption, Source,
     SourceError, SourceInfo, SourceReader, Texts,
 };
 use dupflow_core::run::backlog::Backlog;
@@ -51,8 +51,8 @@ impl Source for Staying {
         self.source.resume(past)
     }
 
-    fn reading_list(&self) -> Option<Arc<ReadingList>> {
-        self.source.reading_list()
+    fn input_log(&self) -> Option<Arc<InputLog>> {
+        self.source.input_log()
     }
 
     fn ids_move(&self) -> bool {

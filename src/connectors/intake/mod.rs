@@ -23,9 +23,10 @@ mod cutter;
 mod decode;
 mod error;
 mod events;
+mod input_log;
 mod look;
 mod queue;
-mod reading_list;
+
 mod source;
 mod texts;
 
@@ -39,8 +40,8 @@ pub use error::{BadRecordAt, SourceError};
 pub use events::EventBuffer;
 pub use look::{AsOf, OffsetGap, SourceInfo, Tombstones};
 pub use queue::{CatchUp, CatchUpLine, Closed, Dequeued, EpochLimits, Peers, Queue, QueueRoom, Refused};
-pub(crate) use reading_list::{FileOrder, ReadBytes, SpanEnd};
-pub use reading_list::ReadingList;
+pub(crate) use input_log::{FileOrder, ReadBytes, SpanEnd};
+pub use input_log::InputLog;
 pub use source::{Announce, PastInputs, Resumption, Source, SourceReader};
 pub(crate) use texts::of_event;
 pub use texts::{FoundText, NoText, Texts};

@@ -11,7 +11,7 @@ use super::look::{AsOf, OffsetGap, SourceInfo};
 #[cfg(doc)]
 use super::queue::{Closed, Refused};
 use super::queue::{EpochLimits, Queue};
-use super::reading_list::ReadingList;
+use super::input_log::InputLog;
 use super::texts::Texts;
 use crate::formats::InputProgress;
 use crate::mark::{InputList, InputSpan};
@@ -96,7 +96,7 @@ pub trait Source: Send + fmt::Debug {
     }
 
     /// The list of inputs, if the source has one. Call it before [`Self::readers`].
-    fn reading_list(&self) -> Option<Arc<ReadingList>> {
+    fn input_log(&self) -> Option<Arc<InputLog>> {
         None
     }
 

@@ -42,7 +42,7 @@ use super::fit::{Fit, check, fit, usable};
 use super::past_error::PastError;
 use super::restart::{Restart, Resumable};
 use dupflow_connectors::intake::{
-    AsOf, CatchUpLine, PastInputs, ReadingList, Resumption, Source, SourceError, SourceInfo,
+    AsOf, CatchUpLine, PastInputs, InputLog, Resumption, Source, SourceError, SourceInfo,
 };
 use dupflow_connectors::mark::{Mark, Standing, Topic};
 use dupflow_connectors::sinks::{LetterFile, Sink};
@@ -81,7 +81,7 @@ pub(super) struct Past {
     /// Times at which positions of the input were read, if the source records them.
     pub(super) as_of: Option<Arc<AsOf>>,
     /// Which inputs are read, if the source lists them.
-    pub(super) reading: Option<Arc<ReadingList>>,
+    pub(super) reading: Option<Arc<InputLog>>,
 }
 
 impl Past {
@@ -145,7 +145,7 @@ impl Past {
             table: table.map(|(_, table)| table),
             output_pairs,
             as_of: source.as_of(),
-            reading: source.reading_list(),
+            reading: source.input_log(),
         })
     }
 }

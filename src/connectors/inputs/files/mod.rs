@@ -22,7 +22,7 @@ use super::known::{self, GoneInputs, PastReading};
 use super::texts::{FileTexts, RecordIndex};
 use crate::formats::{IdRule, InputProgress, MAX_RECORD_BYTES, RecordShape, ValueFormat};
 use crate::intake::{
-    BadRecords, Cutter, EpochLimits, EpochRule, FileOrder, PARTITION, PastInputs, Queue, ReadEnd, ReadingList,
+    BadRecords, Cutter, EpochLimits, EpochRule, FileOrder, PARTITION, PastInputs, Queue, ReadEnd, InputLog,
     Resumption, Share, Source, SourceError, SourceReader, SpanEnd, Speed, Texts,
 };
 use dupflow_core::run::origins::Origins;
@@ -54,7 +54,7 @@ pub struct Files {
     /// How many bytes have been read.
     pub progress: Arc<InputProgress>,
     /// Which inputs were read, if a later run is to continue after them.
-    pub list: Option<Arc<ReadingList>>,
+    pub list: Option<Arc<InputLog>>,
     /// What is done if inputs are gone that were read.
     pub gone: GoneInputs,
     /// What an earlier run has read, if this one does not read its inputs in their order.
@@ -155,7 +155,7 @@ impl Source for Files {
         Ok(continued.resumption)
     }
 
-    fn reading_list(&self) -> Option<Arc<ReadingList>> {
+    fn input_log(&self) -> Option<Arc<InputLog>> {
         self.list.clone()
     }
 

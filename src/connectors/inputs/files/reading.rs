@@ -26,7 +26,7 @@ use crate::formats::{
     RecordPlace, RecordShape, RestOfLine, RowReader, RowText, found, line_length, panicked,
 };
 use crate::intake::{
-    BadRecordAt, BadRecords, Closed, Cutter, FileDocument, PARTITION, ReadEnd, ReadingList, SourceError,
+    BadRecordAt, BadRecords, Closed, Cutter, FileDocument, PARTITION, ReadEnd, InputLog, SourceError,
     SpanEnd,
 };
 use crate::mark::InputSpan;
@@ -54,7 +54,7 @@ pub(crate) struct InputReading<'r> {
     /// Where digests of the inputs are collected, if they are wanted and this process computes them.
     pub(crate) digests: Option<&'r InputDigests>,
     /// Where is noted what was read, for a later run.
-    pub(crate) list: Option<&'r ReadingList>,
+    pub(crate) list: Option<&'r InputLog>,
     /// What an earlier run has read, if the inputs are not read in their order.
     pub(crate) known: Option<PastReading>,
     /// Number of inputs of each name that were begun.

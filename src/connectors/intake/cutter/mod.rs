@@ -19,7 +19,7 @@ pub use speed::Speed;
 use super::batch::{Batch, FileDocument, Payload, is_blank};
 use super::error::SourceError;
 use super::queue::{Closed, Queue};
-use super::reading_list::{ReadBytes, ReadingList};
+use super::input_log::{ReadBytes, InputLog};
 use crate::formats::feed::LineRules;
 use crate::formats::{FileRow, KeyedRecord, KeyedRecords, RecordShape, RowText};
 use dupflow_core::doc::{Letter, Position};
@@ -98,7 +98,7 @@ pub(crate) struct Cutter<'q> {
     letters: Vec<Letter>,
 
     /// Where is noted how far each batch has read.
-    list: Option<Arc<ReadingList>>,
+    list: Option<Arc<InputLog>>,
     /// Records of the present input that are still skipped, without taking an offset.
     skipped: u64,
     /// The byte after the last line, and the last bytes before it, at most [`END_BYTES`] after a flush.
@@ -146,7 +146,7 @@ impl<'q> Cutter<'q> {
     }
 
     /// The same, with how far each batch has read noted in a list.
-    pub(crate) fn noting(self, list: Option<Arc<ReadingList>>) -> Self {
+    pub(crate) fn noting(self, list: Option<Arc<InputLog>>) -> Self {
         Self { list, ..self }
     }
 

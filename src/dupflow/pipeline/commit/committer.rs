@@ -30,7 +30,7 @@ use crate::pipeline::error::RunError;
 use crate::pipeline::past::Past;
 use crate::pipeline::side_outputs::SideOutputs;
 use dupflow_connectors::failpoint;
-use dupflow_connectors::intake::{Announce, AsOf, BadRecords, ReadingList};
+use dupflow_connectors::intake::{Announce, AsOf, BadRecords, InputLog};
 use dupflow_connectors::mark::{InputList, MOST_SPANS, Mark};
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::watch::NoticeFile;
@@ -59,7 +59,7 @@ pub(in crate::pipeline) struct Committer {
     /// Times at which positions of the input were read, if the source records them.
     pub(in crate::pipeline) as_of: Option<Arc<AsOf>>,
     /// Which inputs are read, if the source lists them.
-    pub(in crate::pipeline) reading: Option<Arc<ReadingList>>,
+    pub(in crate::pipeline) reading: Option<Arc<InputLog>>,
     /// If the output is to be corrected: its pairs, and the sum of the deltas before the first live epoch.
     pub(in crate::pipeline) corrected: Option<Corrected>,
     /// The epoch of the output when the run began, for the state that is stored before the run is live.

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use crate::pipeline::error::RunError;
 use crate::pipeline::publisher::{Published, Publisher, PublisherSettings, PublisherStop};
-use dupflow_connectors::intake::ReadingList;
+use dupflow_connectors::intake::InputLog;
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::state::{StatePosition, StoredState};
 use dupflow_core::doc::changes::Changes;
@@ -48,7 +48,7 @@ impl Keeper {
         every: Duration,
         stages: &Stages,
         ended: bool,
-        (status, reading): (Arc<Status>, Option<Arc<ReadingList>>),
+        (status, reading): (Arc<Status>, Option<Arc<InputLog>>),
         fail: impl FnOnce(RunError) + Send + 'static,
     ) -> Result<Self, RunError> {
         let metrics = Arc::clone(&stages.observers.metrics);

@@ -12,7 +12,7 @@ use dupflow_core::hash;
 
 /// See the [module](self).
 #[derive(Debug, Default)]
-pub struct ReadingList(Mutex<ListState>);
+pub struct InputLog(Mutex<ListState>);
 
 #[derive(Debug, Default)]
 struct ListState {
@@ -88,7 +88,7 @@ impl FileOrder {
     }
 }
 
-impl ReadingList {
+impl InputLog {
     /// Begins with what an earlier run has read: `spans` up to the position `known`, of which the state has
     /// stored the first `stored`. `begin`: the position where the run begins, with the files before it.
     pub(crate) fn continue_from(
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_list_ends_where_the_commit_does() {
-        let list = ReadingList::default();
+        let list = InputLog::default();
         list.begin(span("a", 0, 0));
         list.note(2, Some(ReadBytes { bytes: 20, end: (9, 7) }));
         list.note(3, Some(ReadBytes { bytes: 30, end: (9, 8) }));
@@ -253,7 +253,7 @@ mod tests {
     /// Where a run reads its inputs again from the first record on, as one that skips records does.
     #[test]
     fn what_an_earlier_run_has_read_keeps_its_spans() {
-        let list = ReadingList::default();
+        let list = InputLog::default();
         let known = [span("a", 0, 3), span("b", 3, 2)];
         list.continue_from((&known, 1), 5, (4, FileOrder::default()));
         let spans = |next| list.up_to(next, 9).map(|list| (list.spans, list.open)).unwrap();
