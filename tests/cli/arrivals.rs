@@ -156,7 +156,9 @@ fn end(place: &Place, name: &str, how: &str) {
     let path = place.path(name);
     match how {
         "missing" => std::fs::remove_file(path).unwrap(),
-        "replaced" => place.file(name, lines(&[("new", "market"), ("newer", "bridge"), ("newest", "bridge")])),
+        "replaced" => {
+            place.file(name, lines(&[("new", "market"), ("newer", "bridge"), ("newest", "bridge")]))
+        }
         _ => {
             let read = place.read(name);
             let first = read.lines().next().unwrap().to_owned() + "\n";

@@ -66,7 +66,8 @@ impl World {
     }
 
     fn write(&self, name: &str) {
-        let line = |(id, text): &Event| serde_json::json!({ "id": id.as_str(), "text": text }).to_string() + "\n";
+        let line =
+            |(id, text): &Event| serde_json::json!({ "id": id.as_str(), "text": text }).to_string() + "\n";
         let lines: String = self.files[name].iter().map(line).collect();
         fs::write(self.path(name), lines).unwrap();
     }

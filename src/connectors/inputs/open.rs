@@ -321,7 +321,9 @@ pub(super) fn detect_format(beginning: &[u8], name: &str) -> FileFormat {
 pub(super) fn is_plain_table(input: &Input) -> bool {
     let name = input.name().to_ascii_lowercase();
     let format = input.layout.format.or_else(|| by_name(&name));
-    matches!(format, Some(FileFormat::Csv | FileFormat::Tsv)) && !name.ends_with(".gz") && !name.ends_with(".zst")
+    matches!(format, Some(FileFormat::Csv | FileFormat::Tsv))
+        && !name.ends_with(".gz")
+        && !name.ends_with(".zst")
 }
 
 /// Whether a named input is one document, and not a file of records.
@@ -335,9 +337,8 @@ pub(super) fn is_document(input: &Input) -> bool {
     by_name(&name).is_some_and(is_text)
         && match &input.place {
             InputPlace::File(path) if path.metadata().is_ok_and(|found| found.is_file()) => {
-                let beginning = File::open(path).and_then(|file| {
-                    read_beginning(&mut Metered::new(file, Arc::default(), Arc::default()))
-                });
+                let beginning = File::open(path)
+                    .and_then(|file| read_beginning(&mut Metered::new(file, Arc::default(), Arc::default())));
                 beginning.is_ok_and(|(_, beginning)| is_text(detect_format(&beginning, &name)))
             }
             _ => true,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::formats::InputProgress;
 use crate::intake::{
-    Announce, AsOf, BadRecords, EpochLimits, OffsetGap, PastInputs, Queue, InputLog, Resumption, Source,
+    Announce, AsOf, BadRecords, EpochLimits, InputLog, OffsetGap, PastInputs, Queue, Resumption, Source,
     SourceError, SourceInfo, SourceReader, Texts,
 };
 use dupflow_core::run::backlog::Backlog;

@@ -211,7 +211,15 @@ impl ListState {
 fn part(span: &InputSpan, next: u64, read: Option<ReadBytes>) -> Option<InputSpan> {
     let records = next.checked_sub(span.first).filter(|records| *records > 0)?;
     let (bytes, end) = read.map_or((span.bytes, span.end), |read| (read.bytes, Some(read.end)));
-    Some(InputSpan { records, is_open: true, is_broken: false, is_unended: false, bytes, end, ..span.clone() })
+    Some(InputSpan {
+        records,
+        is_open: true,
+        is_broken: false,
+        is_unended: false,
+        bytes,
+        end,
+        ..span.clone()
+    })
 }
 
 #[cfg(test)]
@@ -219,7 +227,14 @@ mod tests {
     use super::*;
 
     fn span(name: &str, first: u64, records: u64) -> InputSpan {
-        InputSpan { name: name.to_owned(), first, records, bytes: 100, end: Some((4, 1)), ..InputSpan::default() }
+        InputSpan {
+            name: name.to_owned(),
+            first,
+            records,
+            bytes: 100,
+            end: Some((4, 1)),
+            ..InputSpan::default()
+        }
     }
 
     fn open(name: &str, first: u64, records: u64) -> InputSpan {

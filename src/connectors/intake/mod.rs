@@ -26,7 +26,6 @@ mod events;
 mod input_log;
 mod look;
 mod queue;
-
 mod source;
 mod texts;
 
@@ -38,10 +37,10 @@ pub use cutter::{EpochRule, Share, Speed, interval};
 pub use decode::Decoder;
 pub use error::{BadRecordAt, SourceError};
 pub use events::EventBuffer;
+pub use input_log::InputLog;
+pub(crate) use input_log::{FileOrder, ReadBytes, SpanEnd};
 pub use look::{AsOf, OffsetGap, SourceInfo, Tombstones};
 pub use queue::{CatchUp, CatchUpLine, Closed, Dequeued, EpochLimits, Peers, Queue, QueueRoom, Refused};
-pub(crate) use input_log::{FileOrder, ReadBytes, SpanEnd};
-pub use input_log::InputLog;
 pub use source::{Announce, PastInputs, Resumption, Source, SourceReader};
 pub(crate) use texts::of_event;
 pub use texts::{FoundText, NoText, Texts};

@@ -7,11 +7,11 @@ use super::bad_records::BadRecords;
 #[cfg(doc)]
 use super::batch::Batch;
 use super::error::SourceError;
+use super::input_log::InputLog;
 use super::look::{AsOf, OffsetGap, SourceInfo};
 #[cfg(doc)]
 use super::queue::{Closed, Refused};
 use super::queue::{EpochLimits, Queue};
-use super::input_log::InputLog;
 use super::texts::Texts;
 use crate::formats::InputProgress;
 use crate::mark::{InputList, InputSpan};

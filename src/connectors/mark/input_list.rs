@@ -151,7 +151,8 @@ mod tests {
         let span = InputSpan { name: "a.jsonl".to_owned(), records: 7, bytes: 90, ..InputSpan::default() };
         let list = InputList { spans: vec![span.clone()], files: 1, order: 3, ..InputList::default() };
         let json = serde_json::to_string(&list).unwrap();
-        let expected = r#"{"spans":[{"name":"a.jsonl","first":0,"records":7,"bytes":90}],"files":1,"order":3}"#;
+        let expected =
+            r#"{"spans":[{"name":"a.jsonl","first":0,"records":7,"bytes":90}],"files":1,"order":3}"#;
         assert_eq!(json, expected);
         assert_eq!(serde_json::from_str::<InputList>(&json).unwrap(), list);
         let tagged = InputSpan { tag: Some("e".to_owned()), file: Some((1, 2)), ..span };
@@ -164,11 +165,7 @@ mod tests {
 
     #[test]
     fn the_digest_is_of_names_counts_and_order() {
-        let span = |name: &str, records| InputSpan {
-            name: name.to_owned(),
-            records,
-            ..InputSpan::default()
-        };
+        let span = |name: &str, records| InputSpan { name: name.to_owned(), records, ..InputSpan::default() };
         let of = |spans: &[InputSpan]| digest(spans);
         assert_eq!(of(&[]), 0);
         assert_ne!(of(&[span("a", 1), span("b", 1)]), of(&[span("b", 1), span("a", 1)]));

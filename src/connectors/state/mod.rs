@@ -334,7 +334,10 @@ impl StoredState {
 
     /// Stores the spans of inputs that a position has. Returns the files of all spans, and the position without
     /// them.
-    fn with_inputs(&mut self, saved: &StatePosition) -> Result<(Vec<SegmentFile>, StatePosition), StateError> {
+    fn with_inputs(
+        &mut self,
+        saved: &StatePosition,
+    ) -> Result<(Vec<SegmentFile>, StatePosition), StateError> {
         let mut saved = saved.clone();
         let Some(list) = &saved.mark.inputs else { return Ok((Vec::new(), saved)) };
         let (files, list) = input_spans::add(&self.files, &self.names, &self.base.inputs, list)?;

@@ -42,7 +42,7 @@ use super::fit::{Fit, check, fit, usable};
 use super::past_error::PastError;
 use super::restart::{Restart, Resumable};
 use dupflow_connectors::intake::{
-    AsOf, CatchUpLine, PastInputs, InputLog, Resumption, Source, SourceError, SourceInfo,
+    AsOf, CatchUpLine, InputLog, PastInputs, Resumption, Source, SourceError, SourceInfo,
 };
 use dupflow_connectors::mark::{Mark, Standing, Topic};
 use dupflow_connectors::sinks::{LetterFile, Sink};

@@ -22,7 +22,7 @@ use super::known::{self, GoneInputs, PastReading};
 use super::texts::{FileTexts, RecordIndex};
 use crate::formats::{IdRule, InputProgress, MAX_RECORD_BYTES, RecordShape, ValueFormat};
 use crate::intake::{
-    BadRecords, Cutter, EpochLimits, EpochRule, FileOrder, PARTITION, PastInputs, Queue, ReadEnd, InputLog,
+    BadRecords, Cutter, EpochLimits, EpochRule, FileOrder, InputLog, PARTITION, PastInputs, Queue, ReadEnd,
     Resumption, Share, Source, SourceError, SourceReader, SpanEnd, Speed, Texts,
 };
 use dupflow_core::run::origins::Origins;
@@ -191,8 +191,9 @@ struct FilesReader {
 impl SourceReader for FilesReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
         let known = self.files.known.take();
-        let Files { inputs, epochs, speed, share, follow, reference, columns, places, origins, progress, .. } =
-            &self.files;
+        let Files {
+            inputs, epochs, speed, share, follow, reference, columns, places, origins, progress, ..
+        } = &self.files;
         let list = self.files.list.clone();
         let cutter = Cutter::new(queue, clock, *epochs, *speed, *share, self.begin).noting(list.clone());
         let row =

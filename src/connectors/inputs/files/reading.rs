@@ -12,7 +12,7 @@ use walkdir::DirEntry;
 use super::super::folder::{holds_records, in_order, is_hidden};
 use super::super::input::{Input, InputPlace};
 use super::super::known::{
-    KnownFile, PastReading, KnownSpan, PresentInput, found as found_input, is_unended, nanoseconds,
+    KnownFile, KnownSpan, PastReading, PresentInput, found as found_input, is_unended, nanoseconds,
     size_and_time,
 };
 use super::super::open::{Opened, Opening, is_document, is_plain_table};
@@ -26,8 +26,7 @@ use crate::formats::{
     RecordPlace, RecordShape, RestOfLine, RowReader, RowText, found, line_length, panicked,
 };
 use crate::intake::{
-    BadRecordAt, BadRecords, Closed, Cutter, FileDocument, PARTITION, ReadEnd, InputLog, SourceError,
-    SpanEnd,
+    BadRecordAt, BadRecords, Closed, Cutter, FileDocument, InputLog, PARTITION, ReadEnd, SourceError, SpanEnd,
 };
 use crate::mark::InputSpan;
 use dupflow_core::doc::{DocId, Letter};

@@ -149,7 +149,9 @@ pub(crate) fn resume(
         match rule {
             GoneInputs::Refuse if !past.reconcile => return Err(refused(&of_names, past, by_position)),
             GoneInputs::Keep if past.of_state.is_none() || by_position => return Err(not_kept(&of_names)),
-            GoneInputs::Keep => tracing::warn!(inputs = of_names, "inputs are gone: their documents are kept"),
+            GoneInputs::Keep => {
+                tracing::warn!(inputs = of_names, "inputs are gone: their documents are kept")
+            }
             GoneInputs::Refuse | GoneInputs::Delete => {
                 tracing::warn!(inputs = of_names, "inputs are gone: all others are read again");
                 return Ok(Some(Continued::anew()));
@@ -181,9 +183,8 @@ pub(crate) fn resume(
         );
     }
     // The records between the positions of the state and of the output are not those that were read.
-    let is_lost = |one: &KnownSpan| {
-        (one.input.is_none() || one.is_completed) && one.span.after() > past.begin
-    };
+    let is_lost =
+        |one: &KnownSpan| (one.input.is_none() || one.is_completed) && one.span.after() > past.begin;
     let resumption = if known.spans.iter().any(is_lost) { Resumption::FromState } else { resumption };
     let files = order_of(&list);
     Ok(Some(Continued { resumption, known: Some(known), spans: list.spans, stored, files }))
@@ -354,7 +355,9 @@ fn groups(spans: &[InputSpan], present: &PresentInputs) -> Vec<FileSpans> {
     for group in groups.iter_mut().rev().filter(|group| group.is_gone() && !group.last.is_numbered) {
         let is_it = |(key, one): &&(InputKey, PresentInput)| {
             let is_free = taken.get(key).is_none_or(|before| *before > 0 && *before == group.records());
-            is_free && group.last.bytes > 0 && one.input.layout.ids != IdRule::File
+            is_free
+                && group.last.bytes > 0
+                && one.input.layout.ids != IdRule::File
                 && compare(&one.input, &group.last).has_what_was_read()
         };
         if let Some((key, one)) = present.files.iter().find(is_it) {

@@ -25,7 +25,10 @@ impl PastList {
                 // The spans that a lost state had are not known.
                 let is_cut = output.is_cut || output.stored > 0;
                 let list = whole(output, &[]);
-                (InputList { is_cut, spans: list.spans.into_iter().filter(|_| !is_cut).collect(), ..list }, Resumption::AsRead)
+                (
+                    InputList { is_cut, spans: list.spans.into_iter().filter(|_| !is_cut).collect(), ..list },
+                    Resumption::AsRead,
+                )
             }
             (Some(state), Some(output)) => {
                 let own = whole(state, &[]);
@@ -55,7 +58,8 @@ fn joined(state: &InputList, output: &InputList) -> Option<InputList> {
 
 /// Whether reading on can have made the later list of the earlier one.
 fn continues(earlier: &[InputSpan], later: &[InputSpan]) -> bool {
-    let is_same = |(a, b): (&InputSpan, &InputSpan)| a.is_of(b) && (a.first, a.skipped) == (b.first, b.skipped);
+    let is_same =
+        |(a, b): (&InputSpan, &InputSpan)| a.is_of(b) && (a.first, a.skipped) == (b.first, b.skipped);
     let is_whole = |(a, b): (&InputSpan, &InputSpan)| a.records == b.records;
     let shared = earlier.len().saturating_sub(1);
     earlier.len() <= later.len()
@@ -75,7 +79,8 @@ mod tests {
     #[test]
     fn the_output_continues_the_list_of_the_state() {
         let (a, b) = (span("a", 0, 3), span("b", 3, 4));
-        let state = |open: Option<InputSpan>| InputList { spans: vec![a.clone()], open, ..InputList::default() };
+        let state =
+            |open: Option<InputSpan>| InputList { spans: vec![a.clone()], open, ..InputList::default() };
         let output = |stored: &[InputSpan], spans: &[InputSpan]| InputList {
             stored: stored.len() as u64,
             digest: digest(stored),

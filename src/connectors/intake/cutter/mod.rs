@@ -18,8 +18,8 @@ pub use speed::Speed;
 
 use super::batch::{Batch, FileDocument, Payload, is_blank};
 use super::error::SourceError;
+use super::input_log::{InputLog, ReadBytes};
 use super::queue::{Closed, Queue};
-use super::input_log::{ReadBytes, InputLog};
 use crate::formats::feed::LineRules;
 use crate::formats::{FileRow, KeyedRecord, KeyedRecords, RecordShape, RowText};
 use dupflow_core::doc::{Letter, Position};
@@ -437,10 +437,10 @@ impl<'q> Cutter<'q> {
         let lines = &self.lines[self.lines.len().saturating_sub(END_BYTES)..];
         self.end.extend_from_slice(lines);
         self.end.drain(..self.end.len().saturating_sub(END_BYTES));
-        let read = self.byte.filter(|_| !self.end.is_empty()).map(|bytes| ReadBytes {
-            bytes,
-            end: (self.end.len() as u64, hash::bytes(0, &self.end)),
-        });
+        let read = self
+            .byte
+            .filter(|_| !self.end.is_empty())
+            .map(|bytes| ReadBytes { bytes, end: (self.end.len() as u64, hash::bytes(0, &self.end)) });
         list.note(self.next, read);
     }
 
