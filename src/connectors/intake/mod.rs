@@ -38,7 +38,7 @@ pub use decode::Decoder;
 pub use error::{BadRecordAt, SourceError};
 pub use events::EventBuffer;
 pub use input_log::InputLog;
-pub(crate) use input_log::{FileOrder, ReadBytes, SpanEnd};
+pub(crate) use input_log::{FileOrder, SpanEnd};
 pub use look::{AsOf, OffsetGap, SourceInfo, Tombstones};
 pub use queue::{CatchUp, CatchUpLine, Closed, Dequeued, EpochLimits, Peers, Queue, QueueRoom, Refused};
 pub use source::{Announce, PastInputs, Resumption, Source, SourceReader};

@@ -14,7 +14,7 @@ use super::queue::{Closed, Refused};
 use super::queue::{EpochLimits, Queue};
 use super::texts::Texts;
 use crate::formats::InputProgress;
-use crate::mark::{InputList, InputSpan};
+use crate::mark::InputList;
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::run::origins::Origins;
 use dupflow_core::text::TextColumns;

@@ -234,7 +234,9 @@ impl SourceReader for FilesReader {
         places.end(reading.cutter.position().offset);
         if read.is_ok() && queue.line(PARTITION) == Some(u64::MAX) {
             // The run may have ended meanwhile.
-            reading.cutter.finish().map_or((), |_| queue.reach_end(PARTITION));
+            if reading.cutter.finish().is_ok() {
+                queue.reach_end(PARTITION);
+            }
             return Ok(());
         }
         match read.and_then(|()| Ok(reading.cutter.finish()?)) {
