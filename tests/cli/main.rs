@@ -52,6 +52,7 @@ mod server;
 mod state;
 mod terminal;
 mod units;
+mod upgrade;
 mod views;
 mod watch;
 mod where_rule;

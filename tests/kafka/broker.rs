@@ -1,7 +1,7 @@
 //! The broker of the tests, its topics, and records written by other programs.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -42,7 +42,18 @@ impl Broker {
         if let Ok(address) = std::env::var("KAFKA_BOOTSTRAP") {
             return Ok(Self::at(&address));
         }
+        Self::start_in(tempfile::tempdir().unwrap())
+    }
+
+    /// Starts a broker on the data of another one, an archive with the folder `data`.
+    pub(crate) fn restored(data: &Path) -> Result<Self, String> {
         let folder = tempfile::tempdir().unwrap();
+        let unpack = Command::new("tar").arg("-xzf").arg(data).arg("-C").arg(folder.path()).status().unwrap();
+        assert!(unpack.success(), "{}", data.display());
+        Self::start_in(folder)
+    }
+
+    fn start_in(folder: TempDir) -> Result<Self, String> {
         // Below the range of ephemeral ports: while the broker is down, the system could give an ephemeral
         // port to another connection.
         let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();

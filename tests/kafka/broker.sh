@@ -1,7 +1,7 @@
 #!/bin/bash
 # A single-node broker for tests: Apache Kafka from Maven Central, in KRaft mode, with all its data in one folder.
 #
-#   broker.sh start DIR PORT     formats a store in DIR, starts a broker, waits for it, prints 127.0.0.1:PORT
+#   broker.sh start DIR PORT     formats a store in DIR, if DIR/data is none, starts a broker, waits for it, prints 127.0.0.1:PORT
 #   broker.sh restart DIR PORT   stops the broker of DIR and starts it again on its data
 #   broker.sh kill DIR           kills it with SIGKILL, like a crash; restart continues from there
 #   broker.sh stop DIR           stops it in order; the data stays
@@ -140,6 +140,8 @@ group.initial.rebalance.delay.ms=0
 broker.session.timeout.ms=2000
 broker.heartbeat.interval.ms=400
 PROPERTIES
+  # A store that an earlier broker has left keeps its topics and their ids.
+  [ ! -f "$dir/data/meta.properties" ] || return 0
   local cluster
   cluster=$("${JAVA[@]}" -cp "$CACHE/libs/*" kafka.tools.StorageTool random-uuid 2>/dev/null)
   "${JAVA[@]}" -cp "$CACHE/libs/*" kafka.tools.StorageTool format --standalone --cluster-id "$cluster" \

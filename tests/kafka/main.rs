@@ -32,6 +32,7 @@ mod sides;
 mod sink;
 mod source;
 mod tls;
+mod upgrade;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -93,6 +94,7 @@ fn main() -> ExitCode {
             changed::TESTS,
             moving::TESTS,
             tls::TESTS,
+            upgrade::TESTS,
         ]
         .concat()
     };
