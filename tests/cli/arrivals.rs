@@ -140,10 +140,10 @@ fn a_line_that_was_completed_is_read() {
     for setup in Setup::LINES.both() {
         let place = Place::new();
         place.file("in/1.jsonl", lines(&[("a", "bridge")]));
-        let last = lines(&[("b", "bridge")]);
-        place.file("in/2.jsonl", &last[..20]);
+        let (begun, last) = (lines(&[("z", "market")]), lines(&[("b", "bridge")]));
+        place.file("in/2.jsonl", begun.clone() + &last[..20]);
         setup.follows(&place, "half a line");
-        place.file("in/2.jsonl", last + &lines(&[("c", "bridge")]));
+        place.file("in/2.jsonl", begun + &last + &lines(&[("c", "bridge")]));
         setup.follows(&place, "the rest of it");
         assert_eq!(accumulated(&place, "out").len(), 3);
     }

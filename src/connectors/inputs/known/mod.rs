@@ -166,7 +166,7 @@ pub(crate) fn resume(
             return Ok(Some(Continued { resumption, known: None, spans: list.spans, stored, files }));
         }
         if present.is_unnamed {
-            return Err(SourceError::Inputs(vec![UNNAMED.to_owned()]));
+            return Err(SourceError::Changed(UNNAMED.to_owned()));
         }
         tracing::info!("the files are not those that were read: all are read again");
         return Ok(Some(Continued::anew()));
@@ -206,18 +206,18 @@ fn refused(names: &str, past: &PastInputs, by_position: bool) -> SourceError {
         () if past.of_state.is_some() => "; source.gone = \"keep\" keeps what was read of them",
         () => "; source.gone = \"keep\" keeps what was read of them, with a state.path",
     };
-    SourceError::Inputs(vec![format!(
+    SourceError::Changed(format!(
         "{names}: put them back as they were{keep}; source.gone = \"delete\" deletes the documents that the \
          present inputs do not give"
-    )])
+    ))
 }
 
 /// The message for documents that cannot be kept.
 fn not_kept(names: &str) -> SourceError {
-    SourceError::Inputs(vec![format!(
+    SourceError::Changed(format!(
         "{names}, and source.gone = \"keep\" needs a state that has their documents, and inputs of records \
          only: put them back as they were, or set source.gone = \"delete\""
-    )])
+    ))
 }
 
 /// The inputs that are missing or replaced, each with how.
