@@ -9,7 +9,7 @@
 //! | listed, with more behind what was read | read on, after all others that are listed |
 //! | not listed, whatever its name | read after those that are listed, in the order of the names |
 //! | listed, and missing, shorter or another one | handled as [`GoneInputs`] says |
-//! | not listed, with the bytes of one that is missing | that one under another name, unless its name is in its ids |
+//! | not listed, with the bytes of one that is missing | that one, unless its name is in its ids |
 //!
 //! Where files are documents, or an input has no name, positions depend on all files before: if these are
 //! still the same, the run continues. Otherwise it reads everything again.
@@ -190,9 +190,9 @@ pub(crate) fn resume(
     Ok(Some(Continued { resumption, known: Some(known), spans: list.spans, stored, files }))
 }
 
-const UNNAMED: &str = "standard input and pipes have no name by which their records are found again, and other \
-    inputs than those that were read are before or beside them: name the same ones in the same order, or start \
-    over with another sink.path, and another state.path if there is one";
+const UNNAMED: &str = "standard input and pipes have no name by which their records are found again, and \
+    other inputs than those that were read are before or beside them: name the same ones in the same order, \
+    or start over with another sink.path, and another state.path if there is one";
 
 /// The order of the files of a list.
 fn order_of(list: &InputList) -> FileOrder {
