@@ -1,7 +1,8 @@
-//! Files that arrive, grow, change and are removed between two runs: the deltas accumulate to what a fresh run finds.
+//! Files that arrive, grow, change and are removed between two runs: the deltas accumulate to what a fresh
+//! run finds.
 //!
-//! Bug classes: a new file that sorts before those that were read is never read, and another one twice; a file
-//! that was replaced keeps the documents of the earlier one; a text that was edited keeps its pair; a restart
+//! Bug classes: a new file that sorts before those that were read is never read, and another one twice; a
+//! file that was replaced keeps the documents of the earlier one; a text that was edited keeps its pair; a restart
 //! that finds fewer records than were read.
 
 use std::collections::BTreeSet;
@@ -226,8 +227,8 @@ fn documents_of_inputs_that_are_gone_can_be_kept() {
         assert_eq!(kept.code, 0, "{how}: {kept:?}");
         assert!(kept.err.contains("inputs are gone: their documents are kept"), "{how}: {kept:?}");
         let now = accumulated(&place, "out");
-        // f with a and c, and of the file that was replaced two with the three about the bridge, one with three
-        // about the market, and these two with each other.
+        // f with a and c, and of the file that was replaced two with the three about the bridge, one with
+        // three about the market, and these two with each other.
         let more = if how == "replaced" { 2 + 6 + 3 + 1 } else { 2 };
         assert!(before.is_subset(&now) && now.len() == before.len() + more, "{how}: {now:?}");
         let length = place.read("out").len();

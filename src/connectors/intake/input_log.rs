@@ -151,8 +151,8 @@ impl InputLog {
         }
     }
 
-    /// The list up to a position, without its spans if they are more than `most`; `None` if the reader has not
-    /// noted it.
+    /// The list up to a position, without its spans if they are more than `most`; `None` if the reader has
+    /// not noted it.
     pub fn up_to(&self, next: u64, most: usize) -> Option<InputList> {
         let mut list = self.0.lock();
         if list.read < next {
@@ -198,8 +198,8 @@ impl InputLog {
 }
 
 impl ListState {
-    /// What was read of an input before `next`, without what an earlier run has read of it, which has spans of
-    /// its own; `None` if that is nothing.
+    /// What was read of an input before `next`, without what an earlier run has read of it, which has spans
+    /// of its own; `None` if that is nothing.
     fn new_part(&self, span: &InputSpan, next: u64, read: Option<ReadBytes>) -> Option<InputSpan> {
         let known = self.known.saturating_sub(span.first);
         let span = InputSpan { first: span.first + known, skipped: span.skipped + known, ..span.clone() };

@@ -1,7 +1,7 @@
 //! The list of inputs in the state: its spans, as records of segments under their numbers.
 //!
-//! A publish adds the spans that the mark has beyond those that are stored. They are written together with the
-//! last files that have no more spans than they; so there are few files, and a span is written again as often
+//! A publish adds the spans that the mark has beyond those that are stored. They are written together with
+//! the last files that have no more spans than they; so there are few files, and a span is written again as often
 //! as the list doubles.
 
 use super::error::StateError;
@@ -11,8 +11,8 @@ use super::segment::{SegmentFile, SegmentReader, write_delta};
 use crate::mark::{InputList, InputSpan};
 use dupflow_core::doc::changes::{ChangeRecord, Changes};
 
-/// Adds the spans of a mark to the files of the list. Returns all files, and the mark's list without the spans
-/// that they have.
+/// Adds the spans of a mark to the files of the list. Returns all files, and the mark's list without the
+/// spans that they have.
 pub(super) fn add(
     files: &StateFiles,
     names: &SegmentNames,

@@ -332,8 +332,8 @@ impl StoredState {
         Ok(())
     }
 
-    /// Stores the spans of inputs that a position has. Returns the files of all spans, and the position without
-    /// them.
+    /// Stores the spans of inputs that a position has. Returns the files of all spans, and the position
+    /// without them.
     fn with_inputs(
         &mut self,
         saved: &StatePosition,

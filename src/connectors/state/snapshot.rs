@@ -41,8 +41,8 @@ impl Snapshot {
         &self.saved
     }
 
-    /// The list of inputs with all of its spans; `None` if an earlier version stored the state, or its input is
-    /// not files.
+    /// The list of inputs with all of its spans; `None` if an earlier version stored the state, or its input
+    /// is not files.
     ///
     /// # Errors
     /// Any error of the store, or a damaged file.

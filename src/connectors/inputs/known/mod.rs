@@ -178,8 +178,8 @@ pub(crate) fn resume(
     }
     if !is_in_order && present.files.iter().any(|(_, one)| one.input.layout.ids == IdRule::Last) {
         tracing::info!(
-            "inputs are read behind others that sort after them: of an id in several inputs the document that \
-             is read last counts"
+            "inputs are read behind others that sort after them: of an id in several inputs the document \
+             that is read last counts"
         );
     }
     // The records between the positions of the state and of the output are not those that were read.
