@@ -46,7 +46,7 @@ impl Setup {
 
     fn run(self, place: &Place) -> Ended {
         self.write(place);
-        place.run("run -q -p exact -c here.toml")
+        place.run("run -p exact -c here.toml")
     }
 
     /// A run that succeeds, and gives the pairs of a fresh one.
@@ -67,7 +67,7 @@ impl Setup {
         Self { has_state: false, gone: "", ..self }.write(place);
         let settings = place.read("here.toml").replace("path = \"out\"", "path = \"fresh\"");
         place.file("fresh.toml", settings);
-        let run = place.run("run -q -p exact -c fresh.toml");
+        let run = place.run("run -p exact -c fresh.toml");
         assert_eq!(run.code, 0, "{run:?}");
         accumulated(place, "fresh")
     }
@@ -366,12 +366,12 @@ fn reconcile_reads_the_present_inputs() {
         assert_eq!(setup.run(&place).code, 0);
         assert_ne!(accumulated(&place, "out"), setup.fresh(&place), "the one that is read last counts");
         setup.write(&place);
-        let reconciled = place.run("run -q -p exact -c here.toml --reconcile");
+        let reconciled = place.run("run -p exact -c here.toml --reconcile");
         assert_eq!(reconciled.code, 0, "{reconciled:?}");
         assert_eq!(accumulated(&place, "out"), setup.fresh(&place));
         end(&place, "in/2.jsonl", "missing");
         setup.write(&place);
-        let reconciled = place.run("run -q -p exact -c here.toml --reconcile");
+        let reconciled = place.run("run -p exact -c here.toml --reconcile");
         assert!(reconciled.code == 0 && reconciled.err.contains("is missing"), "{reconciled:?}");
         assert_eq!(accumulated(&place, "out"), setup.fresh(&place));
         setup.follows(&place, "afterwards");
@@ -385,7 +385,7 @@ fn standard_input_skips_what_was_read() {
     let setup = Setup { inputs: "\"-\"", has_state: false, ..Setup::LINES };
     setup.write(&place);
     let run = |feed: &str| {
-        place.run_with("run -q -p exact -c here.toml", |input| input.write_all(feed.as_bytes()).unwrap())
+        place.run_with("run -p exact -c here.toml", |input| input.write_all(feed.as_bytes()).unwrap())
     };
     let first = lines(&[("a", "bridge"), ("b", "market")]);
     assert_eq!(run(&first).code, 0);
