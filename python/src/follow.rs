@@ -211,7 +211,8 @@ impl Follow {
         let Some((resolved, every)) = resolved.zip(every).filter(|_| problems.is_empty()) else {
             return Err(errors::config(py, problems));
         };
-        let source = Files { follow, ..Files::new(resolved, every, plan.scheme.text.field_names()) };
+        let mut source = Files::new(resolved, every, plan.scheme.text.field_names());
+        source.follow = follow;
         let epochs = Arc::<Epochs>::default();
         let sink = EpochSink { to: Arc::clone(&epochs), open: Vec::new() };
         let job = RunJob::new(&plan, workers, Box::new(source), Box::new(sink));

@@ -5,6 +5,7 @@
 //! an output that cannot be read back; quadratic work in a hot block.
 
 mod against;
+mod arrivals;
 mod audit;
 mod bad_input;
 mod calibrate;

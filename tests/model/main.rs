@@ -18,6 +18,7 @@
 //! | [`until`] | events after a time, and the times of epochs |
 //! | [`fields`] | pairs that a rule on fields allows |
 //! | [`against`] | a corpus that is compared with a reference |
+//! | [`arrivals`] | files that arrive, grow and go between runs |
 //! | [`items`] | documents that have the items of a reference |
 //! | [`causes`] | the causes of deltas |
 //! | [`queries`] | queries during the run |
@@ -40,6 +41,7 @@
 #![cfg(test)]
 
 mod against;
+mod arrivals;
 mod causes;
 mod clusters;
 mod contained;

@@ -41,10 +41,10 @@ use crate::script::{self, Run, Stamped};
 use crate::sources::partitions;
 
 /// A destination whose run ends at a given commit, if it reaches it: before the commit is made, or after it.
-struct Ends<S> {
-    sink: S,
-    commits_left: u64,
-    behind: bool,
+pub(crate) struct Ends<S> {
+    pub(crate) sink: S,
+    pub(crate) commits_left: u64,
+    pub(crate) behind: bool,
 }
 
 impl<S: Sink> Sink for Ends<S> {

@@ -5,6 +5,7 @@ mod files;
 mod folder;
 mod globs;
 mod input;
+mod known;
 mod open;
 #[cfg(feature = "object-store")]
 mod remote;
@@ -19,6 +20,7 @@ pub use files::Files;
 pub use folder::{FolderKind, folder_kinds};
 pub use globs::listed;
 pub use input::{Input, unreadable};
+pub use known::GoneInputs;
 pub use open::{described, refused_beginning};
 pub(crate) use reread::{RawRecords, Reopened, reopen};
 pub use reread::{files_of, folders_of};

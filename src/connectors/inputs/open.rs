@@ -317,6 +317,34 @@ pub(super) fn detect_format(beginning: &[u8], name: &str) -> FileFormat {
     }
 }
 
+/// Whether an input is a CSV or TSV table that is not compressed, as far as its name or the user says.
+pub(super) fn is_plain_table(input: &Input) -> bool {
+    let name = input.name().to_ascii_lowercase();
+    let format = input.layout.format.or_else(|| by_name(&name));
+    matches!(format, Some(FileFormat::Csv | FileFormat::Tsv))
+        && !name.ends_with(".gz")
+        && !name.ends_with(".zst")
+}
+
+/// Whether a named input is one document, and not a file of records.
+pub(super) fn is_document(input: &Input) -> bool {
+    let is_text = |format: FileFormat| matches!(format, FileFormat::Text | FileFormat::Html);
+    let name = input.name();
+    if let Some(format) = input.layout.format {
+        return is_text(format);
+    }
+    // Only the content of a text may say that it has records.
+    by_name(&name).is_some_and(is_text)
+        && match &input.place {
+            InputPlace::File(path) if path.metadata().is_ok_and(|found| found.is_file()) => {
+                let beginning = File::open(path)
+                    .and_then(|file| read_beginning(&mut Metered::new(file, Arc::default(), Arc::default())));
+                beginning.is_ok_and(|(_, beginning)| is_text(detect_format(&beginning, &name)))
+            }
+            _ => true,
+        }
+}
+
 /// Whether a text file is in some markup language, whose first character may be a brace.
 fn is_markup(name: &str) -> bool {
     !name.to_ascii_lowercase().ends_with(".txt")

@@ -66,6 +66,16 @@ impl StoredObject {
         self.meta.size
     }
 
+    /// When it was modified: nanoseconds since 1970.
+    pub(crate) fn modified(&self) -> Option<u64> {
+        self.meta.last_modified.timestamp_nanos_opt().and_then(|time| u64::try_from(time).ok())
+    }
+
+    /// Its entity tag, if the store has them.
+    pub(crate) fn tag(&self) -> Option<&str> {
+        self.meta.e_tag.as_deref()
+    }
+
     /// Its bytes, from the first on.
     pub(crate) fn read(self: &Arc<Self>) -> impl Read + Send + use<> {
         ObjectReader { object: Arc::clone(self), next: 0, ahead: VecDeque::new(), here: Vec::new(), from: 0 }

@@ -68,13 +68,13 @@ pub fn file_numbers(inputs: &[Input]) -> BTreeSet<(u64, u64)> {
 }
 
 #[cfg(unix)]
-fn number(found: &Metadata) -> Option<(u64, u64)> {
+pub(super) fn number(found: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     Some((found.dev(), found.ino()))
 }
 
 #[cfg(not(unix))]
-fn number(_: &Metadata) -> Option<(u64, u64)> {
+pub(super) fn number(_: &Metadata) -> Option<(u64, u64)> {
     None
 }
 

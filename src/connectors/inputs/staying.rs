@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use crate::formats::InputProgress;
 use crate::intake::{
-    Announce, AsOf, BadRecords, ChangedRecord, EpochLimits, OffsetGap, Queue, Source, SourceError,
-    SourceInfo, SourceReader, Texts,
+    Announce, AsOf, BadRecords, ChangedRecord, EpochLimits, InputLog, OffsetGap, PastInputs, Queue,
+    Resumption, Source, SourceError, SourceInfo, SourceReader, Texts,
 };
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::run::origins::Origins;
@@ -46,6 +46,14 @@ impl Source for Staying {
 
     fn inspect(&mut self) -> Result<SourceInfo, SourceError> {
         self.source.inspect()
+    }
+
+    fn resume(&mut self, past: &PastInputs) -> Result<Resumption, SourceError> {
+        self.source.resume(past)
+    }
+
+    fn input_log(&self) -> Option<Arc<InputLog>> {
+        self.source.input_log()
     }
 
     fn ids_move(&self) -> bool {

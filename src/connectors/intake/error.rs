@@ -14,6 +14,9 @@ pub enum SourceError {
     /// Inputs that cannot be read at all, found before the run begins: one message for each.
     #[error("{}", .0.join("\n"))]
     Inputs(Vec<String>),
+    /// Inputs that are not as an earlier run has read them, and what to do.
+    #[error("{0}")]
+    Changed(String),
     /// A bad record under [`OnError::Fail`](super::OnError::Fail).
     #[error(transparent)]
     BadRecord(#[from] BadRecordAt),

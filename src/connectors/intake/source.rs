@@ -8,12 +8,14 @@ use super::bad_records::BadRecords;
 #[cfg(doc)]
 use super::batch::Batch;
 use super::error::SourceError;
+use super::input_log::InputLog;
 use super::look::{AsOf, ChangedRecord, OffsetGap, SourceInfo};
 #[cfg(doc)]
 use super::queue::{Closed, Refused};
 use super::queue::{EpochLimits, Queue};
 use super::texts::Texts;
 use crate::formats::InputProgress;
+use crate::mark::InputList;
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::run::origins::Origins;
 use dupflow_core::text::TextColumns;
@@ -21,6 +23,33 @@ use dupflow_core::time::{Clock, LastRecord, Offsets};
 
 /// Publishes how far the output covers a source: all records before these offsets (exclusive).
 pub type Announce = Box<dyn FnMut(&Offsets) + Send>;
+
+/// The inputs that an earlier run has read, as the output and the state have them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PastInputs {
+    /// The list in the mark of the output, if there is a mark.
+    pub of_output: Option<InputList>,
+    /// The list in the state with all of its spans, if there is a state.
+    pub of_state: Option<InputList>,
+    /// The position of the state, or 0.
+    pub begin: u64,
+    /// Whether there is a mark in the output.
+    pub is_marked: bool,
+    /// Whether the run compares its result with the output in any case.
+    pub reconcile: bool,
+}
+
+/// How a run can continue after the inputs of an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumption {
+    /// The positions of the mark and of the state are of the same records as before.
+    AsRead,
+    /// Those of the state are; those between it and the mark are not. The run reads on from the state, and
+    /// corrects the output.
+    FromState,
+    /// No position counts: the run reads everything, without the state, and corrects the output.
+    Anew,
+}
 
 /// A source of events: partitions of records, distributed over readers.
 ///
@@ -32,7 +61,7 @@ pub type Announce = Box<dyn FnMut(&Offsets) + Send>;
 /// [`Batch::next`] of the last batch that was read.
 ///
 /// ```text
-///  epochs() ─▶ inspect() ─▶ begin() ─▶ readers() ─▶ each Reader::read, on a thread of its own
+///  epochs() ─▶ inspect() ─▶ resume() ─▶ begin() ─▶ readers() ─▶ each Reader::read, on its own thread
 /// ```
 ///
 /// Each is called once, in this order. If several processes run together, only process 0 calls
@@ -56,6 +85,20 @@ pub trait Source: Send + fmt::Debug {
     /// If the source does not exist or cannot be reached.
     fn inspect(&mut self) -> Result<SourceInfo, SourceError> {
         Ok(SourceInfo::default())
+    }
+
+    /// How the run continues after the inputs that an earlier one has read. Called after [`Self::inspect`],
+    /// perhaps twice; the last call counts.
+    ///
+    /// # Errors
+    /// If an input is not as it was read, and the settings do not say what that means.
+    fn resume(&mut self, _past: &PastInputs) -> Result<Resumption, SourceError> {
+        Ok(Resumption::AsRead)
+    }
+
+    /// The list of inputs, if the source has one. Call it before [`Self::readers`].
+    fn input_log(&self) -> Option<Arc<InputLog>> {
+        None
     }
 
     /// How much of the source waits to be read; `None` where that is not known.

@@ -12,7 +12,7 @@ use super::store::{Ownership, Store, Upload, is_part};
 /// Whether a file is a segment, or an incomplete file left by an owner that ended while writing it.
 pub(super) fn is_segment_or_part(name: &str) -> bool {
     let is_ours = |kinds: &[&str]| kinds.iter().any(|kind| name.starts_with(kind));
-    is_ours(&["delta-", "base-"]) || (is_ours(&["manifest-", "table-"]) && is_part(name))
+    is_ours(&["delta-", "base-", "inputs-"]) || (is_ours(&["manifest-", "table-"]) && is_part(name))
 }
 
 /// Names of new segments, unique among all owners and their writers.

@@ -76,6 +76,9 @@ pub(super) struct Manifest {
     pub(super) groups: [ShardGroup; GROUPS as usize],
     /// In ascending order of sequence numbers.
     pub(super) deltas: Vec<DeltaFile>,
+    /// The files of the list of inputs, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) inputs: Vec<SegmentFile>,
 }
 
 /// The base of eight shards: their documents after the changes up to a sequence number.
@@ -100,7 +103,15 @@ pub(super) struct DeltaFile {
 impl Manifest {
     /// The manifest of a state without documents.
     pub(super) fn empty() -> Self {
-        Self { number: 0, owner: 0, saved: None, table: None, groups: Default::default(), deltas: Vec::new() }
+        Self {
+            number: 0,
+            owner: 0,
+            saved: None,
+            table: None,
+            groups: Default::default(),
+            deltas: Vec::new(),
+            inputs: Vec::new(),
+        }
     }
 
     /// File name of a manifest.
@@ -159,7 +170,12 @@ impl Manifest {
         frame::seal(bytes)
     }
 
-    /// All segments of the state.
+    /// All segments, those of the list of inputs too.
+    pub(super) fn all_segments(&self) -> impl Iterator<Item = &SegmentFile> {
+        self.segments().chain(&self.inputs)
+    }
+
+    /// All segments of documents.
     pub(super) fn segments(&self) -> impl Iterator<Item = &SegmentFile> {
         let bases = self.groups.iter().filter_map(|group| group.base.as_ref());
         bases.chain(self.deltas.iter().map(|delta| &delta.segment))
@@ -167,7 +183,7 @@ impl Manifest {
 
     /// Whether the state includes this file.
     pub(super) fn names(&self, file: &str) -> bool {
-        self.table.as_deref() == Some(file) || self.segments().any(|segment| segment.name == file)
+        self.table.as_deref() == Some(file) || self.all_segments().any(|segment| segment.name == file)
     }
 
     /// The deltas that are not folded into the base of a group, oldest first.

@@ -53,6 +53,7 @@ mod error;
 mod files;
 mod frame;
 mod ids;
+mod input_spans;
 mod manifest;
 mod report;
 mod retain;
@@ -377,10 +378,11 @@ impl StoredState {
         if self.discards_newest {
             // Neither of the two manifests kept may be one that is discarded.
             let base = self.base.clone();
-            self.put_next(base.saved, base.table, Vec::new())?;
+            self.put_next(base.saved, base.table, base.inputs, Vec::new())?;
             self.discards_newest = false;
         }
         let table = saved.table().map(|fingerprint| self.table_file(fingerprint)).transpose()?;
+        let (inputs, saved) = self.with_inputs(saved)?;
         let asked = self.writers.as_mut().map(|writers| writers.store(through));
         let own = segment::write_delta(&self.files, self.names.next("delta"), changes);
         let mut name = own.as_ref().ok().and_then(|own| Some(own.as_ref()?.name.clone()));
@@ -396,7 +398,7 @@ impl StoredState {
         let published = own.and_then(|own| Ok((own, theirs?))).and_then(|(own, theirs)| {
             let names: Vec<String> = theirs.iter().map(|delta| delta.name.clone()).collect();
             let deltas = own.into_iter().chain(theirs).collect();
-            let manifests = self.put_next(Some(saved.clone()), table, deltas)?;
+            let manifests = self.put_next(Some(saved), table, inputs, deltas)?;
             // Not before: a file that the next attempt publishes must not be removed as unlisted.
             self.segments.extend(names);
             Ok(manifests)
@@ -416,14 +418,34 @@ impl StoredState {
         Ok(())
     }
 
+    /// Stores the spans of inputs that a position has. Returns the files of all spans, and the position
+    /// without them.
+    fn with_inputs(
+        &mut self,
+        saved: &StatePosition,
+    ) -> Result<(Vec<SegmentFile>, StatePosition), StateError> {
+        let mut saved = saved.clone();
+        let Some(list) = &saved.mark.inputs else { return Ok((Vec::new(), saved)) };
+        let (files, list) = input_spans::add(&self.files, &self.names, &self.base.inputs, list)?;
+        self.segments.extend(files.iter().map(|file| file.name.clone()));
+        saved.mark.inputs = Some(list);
+        Ok((files, saved))
+    }
+
+    /// Number of the spans of inputs that are stored.
+    pub fn stored_inputs(&self) -> u64 {
+        self.base.inputs.iter().map(|file| file.records).sum()
+    }
+
     /// Publishes the base with deltas. Returns the numbers of the manifests present now.
     fn put_next(
         &mut self,
         saved: Option<StatePosition>,
         table: Option<String>,
+        inputs: Vec<SegmentFile>,
         deltas: Vec<SegmentFile>,
     ) -> Result<Vec<u64>, StateError> {
-        let mut manifest = Manifest { owner: self.owner, saved, table, ..self.base.clone() };
+        let mut manifest = Manifest { owner: self.owner, saved, table, inputs, ..self.base.clone() };
         let manifests = self.put(&mut manifest, deltas)?;
         self.base = manifest.clone();
         self.next = manifest.number + 1;

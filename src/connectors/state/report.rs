@@ -217,7 +217,7 @@ fn verify_once(files: &StateFiles, numbers: &[u64]) -> Result<Verification, Stat
             // Such a manifest will be removed, or was written by an owner that had lost the state: its files
             // may be missing.
             if let Ok(manifest) = Manifest::read(files, number) {
-                named.extend(manifest.segments().map(|segment| segment.name.clone()));
+                named.extend(manifest.all_segments().map(|segment| segment.name.clone()));
                 named.extend(manifest.table);
             }
             continue;
@@ -226,7 +226,7 @@ fn verify_once(files: &StateFiles, numbers: &[u64]) -> Result<Verification, Stat
         let Some(manifest) = manifest else { continue };
         found.files += 1;
         found.bytes += manifest.encode().len() as u64;
-        for segment in manifest.segments() {
+        for segment in manifest.all_segments() {
             if named.insert(segment.name.clone())
                 && let Some(records) = found.note(files, numbers, check_segment(files, segment))?
             {

@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use super::error::StateError;
 use super::files::StateFiles;
 use super::ids::{IdSet, SHARDS, id_hash};
+use super::input_spans;
 use super::manifest::{GROUPS, Manifest, StatePosition, group_of};
 use super::segment::SegmentReader;
+use crate::mark::InputList;
 use dupflow_core::doc::changes::{ChangeRecord, Changes};
 
 /// The state as of one publish. While it exists, the owner that returned it removes none of its files.
@@ -44,9 +46,20 @@ impl Snapshot {
         self.manifest.segments().map(|file| file.records - file.ended).sum()
     }
 
+    /// The list of inputs with all of its spans; `None` if an earlier version stored the state, or its input
+    /// is not files.
+    ///
+    /// # Errors
+    /// Any error of the store, or a damaged file.
+    pub fn inputs(&self) -> Result<Option<InputList>, StateError> {
+        let Some(list) = &self.saved.mark.inputs else { return Ok(None) };
+        let spans = input_spans::read(&self.files, &self.manifest.inputs)?;
+        Ok(Some(InputList { stored: 0, digest: 0, spans, ..list.clone() }))
+    }
+
     /// Checks the heads and footers of all segments.
     pub(super) fn check(&self) -> Result<(), StateError> {
-        self.manifest.segments().try_for_each(|file| SegmentReader::open(&self.files, file).map(drop))
+        self.manifest.all_segments().try_for_each(|file| SegmentReader::open(&self.files, file).map(drop))
     }
 
     /// Opens all segments, and checks their heads and footers.

@@ -171,7 +171,7 @@ impl StoredState {
         }
         for _ in 0..2 {
             let base = self.base.clone();
-            let manifests = self.put_next(base.saved, base.table, Vec::new())?;
+            let manifests = self.put_next(base.saved, base.table, base.inputs, Vec::new())?;
             self.remove_unlisted(&manifests);
         }
         Ok(())

@@ -162,7 +162,9 @@ pub(super) fn check(
     if is_other(mark.output.as_ref(), output) {
         return Err(PastError::OtherOutput { was: mark.output.clone(), is: output.cloned() }.into());
     }
-    if mark.in_correction && input.repeats { Err(PastError::InCorrection.into()) } else { Ok(()) }
+    // A run over files finishes the correction that an earlier one has begun, whatever caused it.
+    let is_finished_here = !input.repeats || mark.inputs.is_some();
+    if mark.in_correction && !is_finished_here { Err(PastError::InCorrection.into()) } else { Ok(()) }
 }
 
 /// Checks that an output is written on in its own envelope. Corrections cannot make up for a change of it.

@@ -18,6 +18,9 @@
 //! | empty | none | begins |
 //! | keeps no marks | any | begins, or continues from the state; deltas after the state are written again |
 //!
+//! Of files the marks also list which inputs were read ([`Source::resume`]). Where they are not as they were
+//! read, a run may have to go on from the state alone, or to read everything again; both correct the output.
+//!
 //! A run that is refused does not end the run that holds the output or the state. So everything is checked
 //! before the output is taken over, as far as it can be read then ([`Sink::inspect`],
 //! [`StoredState::inspect`]), and what the output contains after that is checked again. The state is taken
@@ -52,7 +55,10 @@ use super::past_error::PastError;
 use super::read_again::read_again;
 use super::restart::{Restart, Resumable, table};
 use dupflow_connectors::failpoint;
-use dupflow_connectors::intake::{AsOf, CatchUpLine, ChangedRecord, OffsetGap, Source, SourceError, SourceInfo};
+use dupflow_connectors::intake::{
+    AsOf, CatchUpLine, ChangedRecord, InputLog, OffsetGap, PastInputs, Resumption, Source, SourceError,
+    SourceInfo,
+};
 use dupflow_connectors::mark::{Mark, Standing, Topic};
 use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::state::{Snapshot, StateError, StateWriter, StoredState};
@@ -92,6 +98,8 @@ pub(super) struct Past {
     pub(super) output_pairs: Option<BTreeSet<DocPair>>,
     /// Times at which positions of the input were read, if the source records them.
     pub(super) as_of: Option<Arc<AsOf>>,
+    /// Which inputs are read, if the source lists them.
+    pub(super) reading: Option<Arc<InputLog>>,
 }
 
 impl Past {
@@ -204,6 +212,7 @@ impl Past {
             output: sink.topic(),
             state: None,
             tally: tallies.then(|| restart.mark.and_then(|mark| mark.tally).unwrap_or_default()),
+            inputs: None,
         };
         Ok(Self {
             mark,
@@ -218,6 +227,7 @@ impl Past {
             table: table.map(|(_, table)| table),
             output_pairs,
             as_of: source.as_of(),
+            reading: source.input_log(),
         })
     }
 }
@@ -243,9 +253,10 @@ impl<'a> Beginning<'a> {
         state: Option<&StoredState>,
     ) -> Result<Self, RunError> {
         let read_again = resumable.read_again.take();
+        let may_lack_table = resumable.may_lack_table(rules.reconcile);
         let restart = Restart::new(standing, input, resumable);
         let (begin, gaps) = restart.begin(source, rules.reconcile)?;
-        let table = table(restart.mark.as_ref(), state, rules.stages, rules.reconcile)?;
+        let table = table(restart.mark.as_ref(), state, rules.stages, may_lack_table)?;
         Ok(Self { restart, read_again, begin, gaps, table })
     }
 }
@@ -281,7 +292,7 @@ impl Rules<'_> {
                 if !self.reconcile && input.held.is_some() {
                     resumable.check_begin(source)?;
                 }
-                table(resumable.mark(), state.as_deref(), self.stages, self.reconcile)?;
+                table(resumable.mark(), state.as_deref(), self.stages, resumable.may_lack_table(self.reconcile))?;
                 Some((standing, topic, resumable))
             }
         };
@@ -331,7 +342,7 @@ impl Rules<'_> {
         standing: &Standing,
         output: Option<&Topic>,
         input: &SourceInfo,
-        state: Option<&mut StoredState>,
+        mut state: Option<&mut StoredState>,
     ) -> Result<Resumable, RunError> {
         let mark = match standing {
             Standing::Forgets if self.reconcile => return Err(PastError::Forgets.into()),
@@ -356,30 +367,21 @@ impl Rules<'_> {
         let is_here = |mark| is_same(mark, input) && !is_elsewhere(&of_mark);
         let of_this_input = mark.as_ref().is_none_or(is_here);
         let of_input = mark.as_ref().filter(|_| of_this_input);
-        let Some(state) = state else {
-            let set_back = self.set_back(of_input, None);
-            let has_other_rules = self.reconcile && of_mark.needs_reading();
-            return Ok(Resumable {
-                mark,
-                of_this_input,
-                snapshot: None,
-                read_again: None,
-                has_other_rules,
-                set_back,
-            });
+        let (mut snapshot, has_lost) = match &mut state {
+            None => (None, false),
+            Some(state) => {
+                let snapshot = self.snapshot(state, of_input)?;
+                let changed = snapshot.as_ref().map(|stored| changed(source, &stored.saved().mark, input));
+                let changed = changed.transpose()?.flatten();
+                usable(snapshot, state, input, self.reconcile, changed, |stored| is_same(stored, input))?
+            }
         };
-        let snapshot = self.snapshot(state, of_input)?;
-        let changed = snapshot.as_ref().map(|stored| changed(source, &stored.saved().mark, input));
-        let changed = changed.transpose()?.flatten();
-        let (mut snapshot, has_lost) =
-            usable(snapshot, state, input, self.reconcile, changed, |stored| is_same(stored, input))?;
         let stored = snapshot.as_ref().map(|snapshot| &snapshot.saved().mark);
         let set_back = self.set_back(of_input, stored);
         let start = of_input.or(stored).map(|mark| mark.start.clone());
         let start = start.filter(|_| set_back.is_some() && input.repeats);
         if start.is_some_and(|start| source.begin(Some(&start)).is_ok()) {
             // All documents are read again.
-            state.latest(0)?;
             snapshot = None;
         }
         let kept = snapshot.as_ref().map(Snapshot::saved);
@@ -390,7 +392,39 @@ impl Rules<'_> {
         let read_again = if reads_again { snapshot.take().map(|old| of_state.read_again(old)) } else { None };
         let has_other_rules = self.reconcile && (of_mark.needs_reading() || of_state.needs_reading());
         let of_this_input = of_this_input && !is_elsewhere(&of_state);
-        Ok(Resumable { mark, of_this_input, snapshot, read_again, has_other_rules, set_back })
+        let resumption = self.resumption(mark.as_ref(), snapshot.as_ref(), source)?;
+        if resumption != Resumption::AsRead && *standing == Standing::Forgets {
+            return Err(PastError::ForgetsInputs.into());
+        }
+        if resumption == Resumption::Anew {
+            // Each document may be of a record that is not there any more, or hide one that is.
+            snapshot = None;
+        }
+        if snapshot.is_none()
+            && read_again.is_none()
+            && let Some(state) = state
+        {
+            state.latest(0)?;
+        }
+        Ok(Resumable { mark, of_this_input, snapshot, read_again, has_other_rules, set_back, resumption })
+    }
+
+    /// How the run goes on after the inputs that an earlier one has read.
+    fn resumption(
+        &self,
+        mark: Option<&Mark>,
+        snapshot: Option<&Snapshot>,
+        source: &mut dyn Source,
+    ) -> Result<Resumption, RunError> {
+        let saved = snapshot.map(|snapshot| &snapshot.saved().mark.progress.next);
+        let past = PastInputs {
+            of_output: mark.and_then(|mark| mark.inputs.clone()),
+            of_state: snapshot.map(Snapshot::inputs).transpose()?.flatten(),
+            begin: saved.and_then(|next| next.values().copied().max()).unwrap_or(0),
+            is_marked: mark.is_some(),
+            reconcile: self.reconcile,
+        };
+        Ok(source.resume(&past)?)
     }
 
     /// The time to which the clock of retention is set back: a run that reconciles does so where the clock is

@@ -142,6 +142,12 @@ pub enum PastError {
         which computes a new table and writes the differences as corrections"
     )]
     TableLost(u64),
+    /// Inputs have changed, and the output cannot be corrected.
+    #[error(
+        "the inputs are not those that were read, and the output keeps no marks, so it cannot be corrected; \
+        set another state.path, and the present inputs are read from their beginning"
+    )]
+    ForgetsInputs,
     /// The output cannot be corrected, since it has no marks.
     #[error("the output keeps no marks, so --reconcile cannot correct it")]
     Forgets,

@@ -49,6 +49,8 @@ pub struct Published {
     pub changes: u64,
     /// Bytes of the whole state.
     pub stored: u64,
+    /// Number of the spans of inputs that are stored.
+    pub inputs: u64,
 }
 
 /// A thread that publishes changes of a stored state, and what it is sent.
@@ -256,11 +258,11 @@ impl PublisherShared {
             self.changed.notify_all();
             self.persist(|state| state.publish_through(&position, &changes, through))?;
             failpoint::reach(settings.what);
-            (settings.published)(Published {
-                epoch: position.epoch(),
-                changes: bytes as u64,
-                stored: self.state.lock().stored_bytes(),
-            });
+            let state = self.state.lock();
+            let (stored, inputs) = (state.stored_bytes(), state.stored_inputs());
+            drop(state);
+            let (epoch, changes) = (position.epoch(), bytes as u64);
+            (settings.published)(Published { epoch, changes, stored, inputs });
         }
     }
 

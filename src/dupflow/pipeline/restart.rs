@@ -7,7 +7,7 @@ use super::document_rules::ReadAgain;
 use super::error::RunError;
 use super::fit::{keeps_documents, missing};
 use super::past_error::PastError;
-use dupflow_connectors::intake::{CatchUpLine, OffsetGap, Source, SourceError, SourceInfo};
+use dupflow_connectors::intake::{CatchUpLine, OffsetGap, Resumption, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing};
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::state::{Snapshot, StoredState};
@@ -33,6 +33,8 @@ pub(super) struct Resumable {
     pub(super) read_again: Option<ReadAgain>,
     /// Whether the mark, or the state, was written under other rules of how records become documents.
     pub(super) has_other_rules: bool,
+    /// How the run goes on after the inputs that an earlier one has read.
+    pub(super) resumption: Resumption,
 }
 
 impl Resumable {
@@ -45,6 +47,11 @@ impl Resumable {
     /// The mark of the output, or else that of the state.
     pub(super) fn mark(&self) -> Option<&Mark> {
         self.mark.as_ref().or(self.snapshot.as_ref().map(|snapshot| &snapshot.saved().mark))
+    }
+
+    /// Whether the run can go on without the table of document frequencies of the mark.
+    pub(super) fn may_lack_table(&self, reconcile: bool) -> bool {
+        reconcile || self.resumption == Resumption::Anew
     }
 
     /// Checks that the source can begin at the required offsets.
@@ -73,6 +80,8 @@ pub(super) struct Restart<'a> {
     state_mark: Option<Mark>,
     /// The mark of the output, or else that of the state.
     pub(super) mark: Option<Mark>,
+    /// How the run goes on after the inputs that an earlier one has read.
+    resumption: Resumption,
     /// The clock in the mark of the output, if that is of this input.
     marked_clock: Option<RetentionTime>,
     /// See [`Resumable::set_back`].
@@ -81,7 +90,8 @@ pub(super) struct Restart<'a> {
 
 impl<'a> Restart<'a> {
     pub(super) fn new(standing: &'a Standing, input: &'a SourceInfo, resumable: Resumable) -> Self {
-        let Resumable { mark, of_this_input, snapshot, set_back, has_other_rules, .. } = resumable;
+        let Resumable { mark, of_this_input, snapshot, set_back, has_other_rules, resumption, .. } =
+            resumable;
         let state_mark = snapshot.as_ref().map(|snapshot| snapshot.saved().mark.clone());
         let marked_clock = mark.as_ref().filter(|_| of_this_input).and_then(|mark| mark.progress.clock);
         let mark = mark.or_else(|| state_mark.clone());
@@ -93,6 +103,7 @@ impl<'a> Restart<'a> {
             snapshot,
             state_mark,
             mark,
+            resumption,
             marked_clock,
             set_back,
         }
@@ -100,8 +111,8 @@ impl<'a> Restart<'a> {
 
     /// The same with the documents of a state from which those are taken that are read again.
     pub(super) fn with_snapshot(self, snapshot: Option<Snapshot>) -> Resumable {
-        let Self { mark, of_this_input, set_back, has_other_rules, .. } = self;
-        Resumable { mark, of_this_input, snapshot, read_again: None, has_other_rules, set_back }
+        let Self { mark, of_this_input, set_back, has_other_rules, resumption, .. } = self;
+        Resumable { mark, of_this_input, snapshot, read_again: None, has_other_rules, set_back, resumption }
     }
 
     /// Whether the state is exactly at a mark, so that no input between the two has to be repeated.
@@ -127,7 +138,11 @@ impl<'a> Restart<'a> {
     ) -> Result<Option<BTreeSet<DocPair>>, RunError> {
         // The earlier run had begun to correct the output.
         let was_corrected = self.state_mark.as_ref().is_some_and(|kept| kept.in_correction);
-        let continues = |mark: &Mark| (self.input.repeats && self.is_behind(mark)) || self.is_exact(mark);
+        let continues = |mark: &Mark| {
+            self.resumption == Resumption::AsRead
+                && !mark.in_correction
+                && ((self.input.repeats && self.is_behind(mark)) || self.is_exact(mark))
+        };
         match self.standing {
             Standing::At(mark) if reconcile || was_corrected || !continues(mark) => sink.pairs().map(Some),
             Standing::Unmarked(_) => sink.pairs().map(Some),
@@ -258,8 +273,10 @@ impl<'a> Restart<'a> {
             held.map(|held| held.iter().map(|(partition, (_, end))| (*partition, *end)).collect());
         let next = match &ends {
             Some(ends) if !self.of_this_input || self.mark.is_none() => ends.clone(),
-            // Other rules make other numbers of records: to the end of what is there.
-            None if self.has_other_rules => begin.keys().map(|partition| (*partition, u64::MAX)).collect(),
+            // Other rules, and other files, have other numbers of records: to the end of what is there.
+            None if self.has_other_rules || self.resumption != Resumption::AsRead => {
+                begin.keys().map(|partition| (*partition, u64::MAX)).collect()
+            }
             None if !is_whole => Offsets::new(),
             _ => self.mark.as_ref().map(|mark| mark.progress.next.clone()).unwrap_or_default(),
         };

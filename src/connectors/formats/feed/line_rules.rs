@@ -35,6 +35,11 @@ pub struct LineRules {
 }
 
 impl LineRules {
+    /// Whether the records are named by their input.
+    pub(crate) fn are_numbered(&self) -> bool {
+        self.numbered.is_some()
+    }
+
     /// The rules of an input whose first record has the offset `first`, from one of its lines. `None` if the
     /// line decides nothing: it is not an object, or a delete without an id.
     pub(crate) fn from_line(

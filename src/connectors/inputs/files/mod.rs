@@ -14,14 +14,16 @@
 mod followed;
 mod reading;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::input::Input;
+use super::known::{self, GoneInputs, PastReading};
 use super::texts::{FileTexts, RecordIndex};
 use crate::formats::{IdRule, InputProgress, MAX_RECORD_BYTES, RecordShape, ValueFormat};
 use crate::intake::{
-    BadRecords, Cutter, EpochLimits, EpochRule, PARTITION, Queue, ReadEnd, Share, Source, SourceError,
-    SourceReader, Speed, Texts,
+    BadRecords, Cutter, EpochLimits, EpochRule, FileOrder, InputLog, PARTITION, PastInputs, Queue, ReadEnd,
+    Resumption, Share, Source, SourceError, SourceReader, SpanEnd, Speed, Texts,
 };
 use dupflow_core::run::origins::Origins;
 use dupflow_core::text::TextColumns;
@@ -51,6 +53,12 @@ pub struct Files {
     pub origins: Arc<Origins>,
     /// How many bytes have been read.
     pub progress: Arc<InputProgress>,
+    /// Which inputs were read, if a later run is to continue after them.
+    pub list: Option<Arc<InputLog>>,
+    /// What is done if inputs are gone that were read.
+    pub gone: GoneInputs,
+    /// What an earlier run has read, if this one does not read its inputs in their order.
+    known: Option<PastReading>,
 }
 
 impl Files {
@@ -70,6 +78,9 @@ impl Files {
             places: Arc::default(),
             origins: Arc::new(Origins::new(warn, false)),
             progress: Arc::new(InputProgress::with_total(total)),
+            list: None,
+            gone: GoneInputs::default(),
+            known: None,
         }
     }
 
@@ -78,6 +89,12 @@ impl Files {
     pub fn with_reference(self, inputs: usize) -> Self {
         let origins = Origins::new(warn_rule(&self.inputs), false).with_reference();
         if inputs == 0 { self } else { Self { reference: inputs, origins: Arc::new(origins), ..self } }
+    }
+
+    /// The same inputs for a run that a later one continues: with a list of what was read.
+    #[must_use]
+    pub fn continued(self, gone: GoneInputs) -> Self {
+        Self { list: Some(Arc::default()), gone, ..self }
     }
 
     /// The same inputs, of which this process reads `share`.
@@ -116,6 +133,32 @@ impl Source for Files {
         Ok(Offsets::from([(PARTITION, begin)]))
     }
 
+    fn resume(&mut self, past: &PastInputs) -> Result<Resumption, SourceError> {
+        let Some(list) = &self.list else { return Ok(Resumption::AsRead) };
+        let inputs = &self.inputs[self.reference.min(self.inputs.len())..];
+        let Some(continued) = known::resume(inputs, past, self.gone)? else {
+            if past.begin > 0 || past.is_marked {
+                tracing::warn!(
+                    "the names of the inputs that an earlier version has read are not known: as many records \
+                     as it read are skipped, and a file that sorts before the last one that was read is not \
+                     noticed"
+                );
+            }
+            self.known = None;
+            list.continue_from((&[], 0), 0, (0, FileOrder::default()));
+            return Ok(Resumption::AsRead);
+        };
+        let known_to = continued.spans.last().map_or(0, |span| span.after());
+        let begin = (if continued.resumption == Resumption::Anew { 0 } else { past.begin }, continued.files);
+        list.continue_from((&continued.spans, continued.stored), known_to, begin);
+        self.known = continued.known;
+        Ok(continued.resumption)
+    }
+
+    fn input_log(&self) -> Option<Arc<InputLog>> {
+        self.list.clone()
+    }
+
     fn progress(&self) -> Option<Arc<InputProgress>> {
         Some(Arc::clone(&self.progress))
     }
@@ -147,9 +190,12 @@ struct FilesReader {
 
 impl SourceReader for FilesReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
-        let Files { inputs, epochs, speed, share, follow, reference, columns, places, origins, progress } =
-            &self.files;
-        let cutter = Cutter::new(queue, clock, *epochs, *speed, *share, self.begin);
+        let known = self.files.known.take();
+        let Files {
+            inputs, epochs, speed, share, follow, reference, columns, places, origins, progress, ..
+        } = &self.files;
+        let list = self.files.list.clone();
+        let cutter = Cutter::new(queue, clock, *epochs, *speed, *share, self.begin).noting(list.clone());
         let row =
             RecordShape { format: ValueFormat::Row, headers: columns.to_vec(), ..RecordShape::default() };
         let mut reading = InputReading {
@@ -165,6 +211,11 @@ impl SourceReader for FilesReader {
             followed: None,
             of: "".into(),
             digests: bad.digests().filter(|_| share.reports()),
+            list: None,
+            known,
+            begun: BTreeMap::new(),
+            until: None,
+            ends: SpanEnd::default(),
         };
         if self.begin == 0 {
             bad.count_inputs();
@@ -176,9 +227,18 @@ impl SourceReader for FilesReader {
             origins.end_reference(reading.cutter.position().offset);
             places.end_reference();
         }
+        reading.list = list.as_deref();
+        let read = read.and_then(|()| reading.known());
         let read = read.and_then(|()| before.iter().try_for_each(|input| reading.input(input)));
         let read = read.and_then(|()| last.iter().try_for_each(|input| reading.follow(input)));
         places.end(reading.cutter.position().offset);
+        if read.is_ok() && queue.line(PARTITION) == Some(u64::MAX) {
+            // The run may have ended meanwhile.
+            if reading.cutter.finish().is_ok() {
+                queue.at_end(PARTITION);
+            }
+            return Ok(());
+        }
         match read.and_then(|()| Ok(reading.cutter.finish()?)) {
             Ok(end) => self.ended(end, queue),
             Err(ReadEnd::Closed) => Ok(()),

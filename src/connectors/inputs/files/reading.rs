@@ -1,5 +1,6 @@
 //! Reads the records of inputs into a [`Cutter`], one input after another.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -10,7 +11,11 @@ use walkdir::DirEntry;
 
 use super::super::folder::{holds_records, in_order, is_hidden};
 use super::super::input::{Input, InputPlace};
-use super::super::open::{Opened, Opening};
+use super::super::known::{
+    KnownFile, KnownSpan, PastReading, PresentInput, found as found_input, is_unended, nanoseconds,
+    size_and_time,
+};
+use super::super::open::{Opened, Opening, is_document, is_plain_table};
 use super::super::texts::RecordIndex;
 use super::followed::Followed;
 use crate::canonical_url::canonical_id;
@@ -20,7 +25,10 @@ use crate::formats::{
     BadRecord, Damage, FeedReader, FileRow, IdRule, InputLayout, InputProgress, NextRow, READ_BYTES,
     RecordPlace, RecordShape, RestOfLine, RowReader, RowText, found, line_length, panicked,
 };
-use crate::intake::{BadRecordAt, BadRecords, Closed, Cutter, FileDocument, ReadEnd, SourceError};
+use crate::intake::{
+    BadRecordAt, BadRecords, Closed, Cutter, FileDocument, InputLog, PARTITION, ReadEnd, SourceError, SpanEnd,
+};
+use crate::mark::InputSpan;
 use dupflow_core::doc::{DocId, Letter};
 use dupflow_core::run::origins::Origins;
 use dupflow_core::text::TextColumns;
@@ -44,6 +52,16 @@ pub(crate) struct InputReading<'r> {
     pub(crate) of: Arc<str>,
     /// Where digests of the inputs are collected, if they are wanted and this process computes them.
     pub(crate) digests: Option<&'r InputDigests>,
+    /// Where is noted what was read, for a later run.
+    pub(crate) list: Option<&'r InputLog>,
+    /// What an earlier run has read, if the inputs are not read in their order.
+    pub(crate) known: Option<PastReading>,
+    /// Number of inputs of each name that were begun.
+    pub(crate) begun: BTreeMap<Arc<str>, u64>,
+    /// The position at which the present input is left, if not at its end.
+    pub(crate) until: Option<u64>,
+    /// How the present input ended.
+    pub(crate) ends: SpanEnd,
 }
 
 impl InputReading<'_> {
@@ -58,6 +76,32 @@ impl InputReading<'_> {
         self.input(input)
     }
 
+    /// Reads again what an earlier run has read, in its order.
+    pub(crate) fn known(&mut self) -> Result<(), ReadEnd> {
+        let spans = self.known.as_mut().map(|known| std::mem::take(&mut known.spans)).unwrap_or_default();
+        for KnownSpan { span, input, is_completed } in spans {
+            let at = self.cutter.position().offset;
+            self.cutter.leave_out(span.first.saturating_sub(at))?;
+            let left_out = u64::from(is_completed);
+            if let Some(PresentInput { input, .. }) = &input
+                && span.after() <= self.cutter.begins_at()
+            {
+                // The state has its documents; only texts may be read back from it.
+                self.places.begin(span.first, span.skipped, input);
+                self.origins.begin(span.first, &input.name());
+            } else if let Some(PresentInput { input, folder }) = input {
+                self.of = folder.clone().unwrap_or_else(|| input.name());
+                self.until = Some(span.after() - left_out);
+                self.cutter.begin(input.name())?;
+                self.opened(&input, span.skipped, folder.is_some())?;
+                self.until = None;
+            }
+            let at = self.cutter.position().offset;
+            self.cutter.leave_out(span.after().saturating_sub(at))?;
+        }
+        Ok(())
+    }
+
     /// Reads an input to its end.
     pub(crate) fn input(&mut self, input: &Input) -> Result<(), ReadEnd> {
         self.of = input.name();
@@ -68,12 +112,43 @@ impl InputReading<'_> {
     fn part(&mut self, input: &Input, is_in_folder: bool) -> Result<(), ReadEnd> {
         let name = input.name();
         self.cutter.begin(Arc::clone(&name))?;
-        let due = self.places.begin(self.cutter.position().offset, input);
-        self.origins.begin(self.cutter.position().offset, &name);
+        let first = self.cutter.position().offset;
         if let InputPlace::Folder(path) = &input.place {
+            self.places.begin(first, 0, input);
+            self.origins.begin(first, &name);
             self.digests.iter().for_each(|digests| digests.add_documents(&name, true));
             return self.folder(path, input);
         }
+        let Some(list) = self.list else { return self.opened(input, 0, is_in_folder) };
+        let nth = self.begun.entry(Arc::clone(&name)).or_default();
+        let key = (name.to_string(), *nth);
+        *nth += 1;
+        let read = self.known.as_ref().and_then(|known| known.files.get(&key)).copied();
+        let skipped = match read {
+            Some(KnownFile { has_more: false, .. }) if self.followed.is_none() => return Ok(()),
+            Some(KnownFile { records, .. }) => records,
+            None => 0,
+        };
+        if !is_in_folder && is_document(input) {
+            let (bytes, modified) = size_and_time(input);
+            list.document(&name, bytes, modified);
+            return self.opened(input, skipped, is_in_folder);
+        }
+        list.begin(InputSpan { skipped, ..found_input(input, key.1, first) });
+        self.ends = SpanEnd::default();
+        self.opened(input, skipped, is_in_folder)?;
+        self.ends.is_unended |= is_plain_table(input) && is_unended(input);
+        self.cutter.wait()?;
+        list.end(self.cutter.position().offset, self.ends);
+        Ok(())
+    }
+
+    /// Opens an input of records or a document, and reads it from its record `skipped` on.
+    fn opened(&mut self, input: &Input, skipped: u64, is_in_folder: bool) -> Result<(), ReadEnd> {
+        let name = input.name();
+        let due = self.places.begin(self.cutter.position().offset, skipped, input);
+        self.origins.begin(self.cutter.position().offset, &name);
+        self.cutter.skip_first(skipped);
         let digest = self.digests.map(|_| StreamDigest::default());
         let opening = Opening {
             columns: self.columns,
@@ -131,14 +206,17 @@ impl InputReading<'_> {
         layout: &InputLayout,
         rows: &mut dyn RowReader,
     ) -> Result<(), ReadEnd> {
-        let first = self.cutter.position().offset;
+        let first = self.cutter.first_of_input();
         self.cutter.rows_of(&self.row, first);
         let mut row = FileRow::default();
         loop {
+            if self.is_read() {
+                return Ok(());
+            }
             if self.waits.load(Ordering::Relaxed) {
                 self.cutter.wait()?;
             }
-            let number = self.cutter.position().offset - first;
+            let number = self.cutter.number() - first;
             let next = catch_unwind(AssertUnwindSafe(|| rows.next(&mut row)));
             let damage = match next.unwrap_or_else(|_| Err(panicked())) {
                 Ok(NextRow::End) => {
@@ -183,6 +261,7 @@ impl InputReading<'_> {
                             missing(BadRecord::MissingId, number)
                         }
                         None => {
+                            self.list.iter().for_each(|list| list.is_numbered());
                             self.cutter.row(format!("{name}#{number}").as_bytes(), &row)?;
                             continue;
                         }
@@ -200,6 +279,7 @@ impl InputReading<'_> {
             }
             self.cutter.bad(0)?;
             if ends {
+                self.ends.is_broken = true;
                 return Ok(());
             }
         }
@@ -217,7 +297,7 @@ impl InputReading<'_> {
     ) -> Result<(), ReadEnd> {
         // Lines before the first object are bad under any rules.
         let mut has_rules = false;
-        let first = self.cutter.position().offset;
+        let first = self.cutter.first_of_input();
         // A compressed feed cannot be read from the middle.
         let mut due = if compressed { u64::MAX } else { due };
         // Bytes of complete lines so far.
@@ -228,6 +308,9 @@ impl InputReading<'_> {
         // returned less than a full buffer.
         let (mut drained, mut waits) = (true, false);
         loop {
+            if start == self.cutter.buffer().len() && self.is_read() {
+                return Ok(());
+            }
             if drained && waits {
                 start = self.cutter.hand_over(start)?;
             }
@@ -243,6 +326,7 @@ impl InputReading<'_> {
                 waits = available.len() < READ_BYTES;
             }
             let (line, next) = (self.cutter.line_number(), self.cutter.position().offset);
+            let is_skipped = self.cutter.skips();
             let mut buffer = self.cutter.buffer();
             // The longest line, and one byte for the newline.
             let window = &available[..available.len().min(self.longest + 1 - (buffer.len() - start))];
@@ -257,9 +341,13 @@ impl InputReading<'_> {
             let read = buffer.len() - start;
             if length == 0
                 && let Some(followed) = &mut self.followed
-                && self.cutter.is_past_line()
+                && self.until.is_none()
+                && (self.cutter.is_past_line() || self.cutter.reads_to_end())
             {
                 start = self.cutter.hand_over(start)?;
+                if self.cutter.reads_to_end() {
+                    self.cutter.queue().at_end(PARTITION);
+                }
                 followed.more(passed + read as u64, self.cutter.queue())?;
                 continue;
             }
@@ -273,7 +361,7 @@ impl InputReading<'_> {
                 if line == 1 && buffer[start..].starts_with(b"\xef\xbb\xbf") {
                     buffer.drain(start..start + 3);
                 }
-                if passed >= due {
+                if passed >= due && !is_skipped {
                     due = self.places.note(passed, next, line);
                 }
                 passed += read as u64;
@@ -281,12 +369,16 @@ impl InputReading<'_> {
                     && let Some(rules) =
                         LineRules::from_line(layout, self.columns, name, &buffer[start..], first)
                 {
+                    if rules.are_numbered() {
+                        self.list.iter().for_each(|list| list.is_numbered());
+                    }
                     self.cutter.set_rules(rules);
                     has_rules = true;
                 }
-                self.cutter.line(start)?;
+                self.cutter.line(start, (!compressed).then_some(passed))?;
                 start = self.cutter.buffer().len();
                 if is_last {
+                    self.ends.is_unended = true;
                     return Ok(());
                 }
             } else if read > self.longest {
@@ -339,6 +431,7 @@ impl InputReading<'_> {
         compressed: bool,
         error: &io::Error,
     ) -> Result<(), ReadEnd> {
+        self.ends.is_broken = true;
         let reason = if compressed { BadRecord::Truncated } else { BadRecord::Unreadable };
         let cause = Some(error.to_string());
         if head.is_empty() {
@@ -365,8 +458,9 @@ impl InputReading<'_> {
             !is_hidden
         };
         for entry in in_order(root).into_iter().filter_entry(is_wanted) {
-            match entry.and_then(|entry| Ok((entry.metadata()?.len(), entry))) {
-                Ok((bytes, entry)) if entry.file_type().is_file() => {
+            match entry.and_then(|entry| Ok((entry.metadata()?, entry))) {
+                Ok((found, entry)) if entry.file_type().is_file() => {
+                    let bytes = found.len();
                     let path = entry.into_path();
                     if holds_records(&path, &input.layout) {
                         records += 1;
@@ -374,11 +468,16 @@ impl InputReading<'_> {
                         self.bad.belongs(&file.name(), &self.of);
                         self.part(&file, true)?;
                         self.cutter.begin(input.name())?;
-                        self.places.begin(self.cutter.position().offset, input);
+                        self.places.begin(self.cutter.position().offset, 0, input);
                         self.origins.begin(self.cutter.position().offset, &self.of);
                         continue;
                     }
                     texts += 1;
+                    if let Some(list) = self.list {
+                        let place = InputPlace::File(path.clone());
+                        let file = Input { place, layout: Arc::clone(&input.layout) };
+                        list.document(&file.name(), bytes, nanoseconds(found.modified().ok()));
+                    }
                     match document_id(path.strip_prefix(root).unwrap_or(&path)) {
                         Some(id) => self.cutter.file(FileDocument { id, path, bytes })?,
                         None => self.bad_file(path.to_string_lossy().into(), BadRecord::BadId, None)?,
@@ -405,6 +504,11 @@ impl InputReading<'_> {
             );
         }
         Ok(())
+    }
+
+    /// Whether the present input has been read as far as it is to be.
+    fn is_read(&self) -> bool {
+        self.until.is_some_and(|until| until <= self.cutter.position().offset)
     }
 
     /// Counts an entry of a folder that is no document.

@@ -28,6 +28,8 @@ pub struct RecordIndex(Mutex<IndexState>);
 struct IndexState {
     /// Each input that has begun, and the number of its first record.
     begins: Vec<(u64, Input)>,
+    /// The records of each of them before the first that was read of it here.
+    skipped: Vec<u64>,
     /// The state of each of them when it began, if it is a file.
     stamps: Vec<Option<FileStamp>>,
     points: Vec<IndexPoint>,
@@ -78,6 +80,7 @@ impl Default for RecordIndex {
     fn default() -> Self {
         Self(Mutex::new(IndexState {
             begins: Vec::new(),
+            skipped: Vec::new(),
             stamps: Vec::new(),
             points: Vec::new(),
             stride: STRIDE_BYTES,
@@ -92,8 +95,9 @@ impl RecordIndex {
         f(&mut self.0.lock())
     }
 
-    /// Begins the next input with this record; returns the byte from which on its first point is due.
-    pub(crate) fn begin(&self, record: u64, input: &Input) -> u64 {
+    /// Begins the next input with this record, before which it has `skipped` others; returns the byte from
+    /// which on its first point is due.
+    pub(crate) fn begin(&self, record: u64, skipped: u64, input: &Input) -> u64 {
         let stamp = match &input.place {
             InputPlace::File(path) => FileStamp::read(path).ok(),
             _ => None,
@@ -101,6 +105,7 @@ impl RecordIndex {
         self.with(|noted| {
             noted.begins.push((record, input.clone()));
             noted.stamps.push(stamp);
+            noted.skipped.push(skipped);
             noted.stride
         })
     }
@@ -161,9 +166,10 @@ impl RecordIndex {
             let point = before.checked_sub(1).map(|at| noted.points[at]);
             let point = point.filter(|point| point.input as usize == input);
             let (begin, of) = &noted.begins[input];
+            let first = begin.saturating_sub(noted.skipped[input]);
             let (byte, from, line) =
-                point.map_or((0, *begin, 1), |point| (point.byte, point.record, point.line));
-            Some(SearchStart { input: of.clone(), first: *begin, byte, record: from, line, is_open })
+                point.map_or((0, first, 1), |point| (point.byte, point.record, point.line));
+            Some(SearchStart { input: of.clone(), first, byte, record: from, line, is_open })
         })
     }
 }
@@ -177,7 +183,7 @@ mod tests {
         let places = RecordIndex::default();
         let input = |n: u64| Input::at(n.to_string().as_ref());
         assert_eq!(places.find(0), None);
-        assert_eq!(places.begin(0, &input(0)), STRIDE_BYTES);
+        assert_eq!(places.begin(0, 0, &input(0)), STRIDE_BYTES);
         assert_eq!(places.note(STRIDE_BYTES + 7, 90, 93), 2 * STRIDE_BYTES + 7);
         let from = |n, first, byte, record, is_open| {
             let line = if byte == 0 { 1 } else { record + 3 };
@@ -187,7 +193,7 @@ mod tests {
         assert_eq!(places.find(90), from(0, 0, STRIDE_BYTES + 7, 90, true));
         // Two empty inputs, and one with records.
         for n in 1..=3 {
-            places.begin(100, &input(n));
+            places.begin(100, 0, &input(n));
         }
         assert_eq!(places.find(99), from(0, 0, STRIDE_BYTES + 7, 90, false));
         assert_eq!(places.find(100), from(3, 100, 0, 100, true));
@@ -201,7 +207,7 @@ mod tests {
     #[test]
     fn the_index_is_bounded_and_evenly_spaced() {
         let places = RecordIndex::default();
-        let mut due = places.begin(0, &Input::at("feed".as_ref()));
+        let mut due = places.begin(0, 0, &Input::at("feed".as_ref()));
         for record in 0..5 * MOST_POINTS as u64 {
             // Each line is as long as a stride.
             let byte = record * STRIDE_BYTES;

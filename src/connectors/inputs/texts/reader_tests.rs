@@ -248,10 +248,10 @@ fn unsupported_inputs_report_why() {
     let mut texts = FileTexts::new(Arc::default(), &TextColumns::default());
     let unread = Err(NoText::Failed("the inputs have not been read so far yet".to_owned()));
     assert_eq!(texts.text(&id("a"), at(0)), unread);
-    texts.places.begin(0, &Input::at(&path));
+    texts.places.begin(0, 0, &Input::at(&path));
     let further = texts.text(&id("c"), at(2));
     assert!(matches!(further, Err(NoText::Failed(_))), "more may be there: {further:?}");
-    texts.places.begin(2, &Input { place: InputPlace::Stdin, layout: Arc::default() });
+    texts.places.begin(2, 0, &Input { place: InputPlace::Stdin, layout: Arc::default() });
     assert!(texts.text(&id("b"), at(1)).is_ok());
     texts.most = 5000;
     let far = texts.text(&id("b"), at(1));
@@ -274,7 +274,7 @@ fn a_pipe_is_not_waited_for() {
     let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
     assert!(made.success());
     let mut texts = FileTexts::new(Arc::default(), &TextColumns::default());
-    texts.places.begin(0, &Input::at(&path));
+    texts.places.begin(0, 0, &Input::at(&path));
     let found = texts.text(&id("a"), Position::default());
     assert!(
         matches!(&found, Err(NoText::Unsupported(why)) if why.ends_with("is a pipe, which cannot be read \

@@ -18,6 +18,7 @@ pub use speed::Speed;
 
 use super::batch::{Batch, FileDocument, Payload, is_blank};
 use super::error::SourceError;
+use super::input_log::{InputLog, ReadBytes};
 use super::queue::{Closed, Queue};
 use crate::formats::feed::LineRules;
 use crate::formats::{FileRow, KeyedRecord, KeyedRecords, RecordShape, RowText};
@@ -54,6 +55,9 @@ const BATCH_RECORDS: u64 = 128;
 /// Bytes in a full batch, inclusive: the limit for long records. A batch stays within a core's second-level
 /// cache between the reader and the worker.
 const BATCH_BYTES: usize = 128 << 10;
+
+/// Bytes before a position that are hashed, so that a later run notices another file. 4 KiB.
+const END_BYTES: usize = 4 << 10;
 
 /// Cuts records into batches and epochs; see the [module](self).
 pub(crate) struct Cutter<'q> {
@@ -92,6 +96,14 @@ pub(crate) struct Cutter<'q> {
     rows: KeyedRecords,
     /// Bad records since the last batch.
     letters: Vec<Letter>,
+
+    /// Where is noted how far each batch has read.
+    list: Option<Arc<InputLog>>,
+    /// Records of the present input that are still skipped, without taking an offset.
+    skipped: u64,
+    /// The byte after the last line, and the last bytes before it, at most [`END_BYTES`] after a flush.
+    byte: Option<u64>,
+    end: Vec<u8>,
 }
 
 impl<'q> Cutter<'q> {
@@ -126,7 +138,16 @@ impl<'q> Cutter<'q> {
             file_bytes: 0,
             rows: KeyedRecords::default(),
             letters: Vec::new(),
+            list: None,
+            skipped: 0,
+            byte: None,
+            end: Vec::new(),
         }
+    }
+
+    /// The same, with how far each batch has read noted in a list.
+    pub(crate) fn noting(self, list: Option<Arc<InputLog>>) -> Self {
+        Self { list, ..self }
     }
 
     /// Whether this process reports the next record if it is bad.
@@ -136,7 +157,7 @@ impl<'q> Cutter<'q> {
 
     /// Whether the next record is pushed; otherwise it is skipped.
     fn is_wanted(&self) -> bool {
-        self.next >= self.begin
+        self.next >= self.begin && self.skipped == 0
     }
 
     /// Begins the next input.
@@ -146,6 +167,49 @@ impl<'q> Cutter<'q> {
         self.rules = Arc::default();
         self.line = 1;
         self.first_line = 1;
+        self.skipped = 0;
+        self.byte = None;
+        self.end.clear();
+        Ok(())
+    }
+
+    /// Skips the first records of the present input, which have their offsets already.
+    pub(crate) fn skip_first(&mut self, records: u64) {
+        self.skipped = records;
+    }
+
+    /// Whether records of the present input are still skipped.
+    pub(crate) fn skips(&self) -> bool {
+        self.skipped > 0
+    }
+
+    /// The number of the next record if those that are skipped counted.
+    pub(crate) fn number(&self) -> u64 {
+        self.next.saturating_sub(self.skipped)
+    }
+
+    /// The number of the first record of an input that has just begun, counted in the same way.
+    pub(crate) fn first_of_input(&self) -> u64 {
+        self.number()
+    }
+
+    /// Whether the run is live once everything has been read, wherever that ends.
+    pub(crate) fn reads_to_end(&self) -> bool {
+        self.queue.line(PARTITION) == Some(u64::MAX)
+    }
+
+    /// The offset of the first record that is pushed.
+    pub(crate) fn begins_at(&self) -> u64 {
+        self.begin
+    }
+
+    /// Leaves out offsets: their records cannot be read again.
+    pub(crate) fn leave_out(&mut self, records: u64) -> Result<(), Closed> {
+        self.flush()?;
+        self.next += records;
+        if self.next <= self.begin {
+            self.pushed_to = self.next;
+        }
         Ok(())
     }
 
@@ -174,18 +238,20 @@ impl<'q> Cutter<'q> {
         self.lines.split_off(start)
     }
 
-    /// Completes the line in the buffer from `start` on.
-    pub(crate) fn line(&mut self, start: usize) -> Result<(), Closed> {
+    /// Completes the line in the buffer from `start` on. `after`: the byte after it, if it is not compressed.
+    pub(crate) fn line(&mut self, start: usize, after: Option<u64>) -> Result<(), Closed> {
         let blank = is_blank(&self.lines[start..]);
         if !blank && self.is_wanted() && (self.pace.is_some() || self.rule == EpochRule::Ts) {
             self.apply_line_time(start)?;
         }
         self.line += 1;
+        self.byte = after;
         if !blank {
             return self.record();
         }
         if self.records == 0 {
             self.lines.clear();
+            self.end.clear();
             self.first_line = self.line;
         }
         self.flush_if_full()
@@ -217,9 +283,7 @@ impl<'q> Cutter<'q> {
     /// Skips a valid record without a document: it takes an offset, and does not count as an event of the
     /// epoch.
     pub(crate) fn skip_record(&mut self) -> Result<(), Closed> {
-        self.next += 1;
-        if self.next <= self.begin {
-            self.drop_open_batch();
+        if !self.takes_offset() {
             return Ok(());
         }
         if self.line_at == Some(self.next) { self.flush() } else { self.flush_if_full() }
@@ -262,6 +326,8 @@ impl<'q> Cutter<'q> {
         if self.records > 0 {
             self.flush()?;
         }
+        self.byte = None;
+        self.end.clear();
         self.line += lines;
         self.first_line = self.line;
         self.count()
@@ -291,11 +357,21 @@ impl<'q> Cutter<'q> {
         self.count()
     }
 
+    /// Gives the next record its offset. Returns whether it is pushed; else an earlier run has read it.
+    fn takes_offset(&mut self) -> bool {
+        let is_skipped = self.skipped > 0;
+        self.skipped = self.skipped.saturating_sub(1);
+        self.next += u64::from(!is_skipped);
+        let is_pushed = !is_skipped && self.next > self.begin;
+        if !is_pushed {
+            self.drop_open_batch();
+        }
+        is_pushed
+    }
+
     /// Counts a record of the open epoch, and ends the epoch if it is full.
     fn count(&mut self) -> Result<(), Closed> {
-        self.next += 1;
-        if self.next <= self.begin {
-            self.drop_open_batch();
+        if !self.takes_offset() {
             return Ok(());
         }
         self.in_epoch += 1;
@@ -352,11 +428,25 @@ impl<'q> Cutter<'q> {
         self.files.clear();
         self.file_bytes = 0;
         self.rows.clear();
+        self.end.clear();
     }
 
     fn close_epoch(&mut self) {
         self.in_epoch = 0;
         self.queue.cut();
+    }
+
+    /// Notes how far the batch has read that is pushed next.
+    fn note(&mut self) {
+        let Some(list) = &self.list else { return };
+        let lines = &self.lines[self.lines.len().saturating_sub(END_BYTES)..];
+        self.end.extend_from_slice(lines);
+        self.end.drain(..self.end.len().saturating_sub(END_BYTES));
+        let read = self
+            .byte
+            .filter(|_| !self.end.is_empty())
+            .map(|bytes| ReadBytes { bytes, end: (self.end.len() as u64, hash::bytes(0, &self.end)) });
+        list.note(self.next, read);
     }
 
     fn flush_if_full(&mut self) -> Result<(), Closed> {
@@ -373,6 +463,7 @@ impl<'q> Cutter<'q> {
             return Ok(());
         }
         self.pushed_to = self.next;
+        self.note();
         self.file_bytes = 0;
         let first = self.next - records;
         let payload = if !self.files.is_empty() {

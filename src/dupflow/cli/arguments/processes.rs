@@ -93,7 +93,7 @@ fn fields(setting: &impl fmt::Debug) -> String {
 fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Description {
     let workers = deployment.workers.map_or(0, NonZeroUsize::get);
     let source = match &deployment.source {
-        SourceConfig::Files { inputs, files_from: _, layout, epoch, speed: _, follow: _ } => {
+        SourceConfig::Files { inputs, files_from: _, layout, epoch, speed: _, follow: _, gone: _ } => {
             let names = inputs.iter().map(|input| input.to_string_lossy().into_owned());
             Description::new()
                 .with("source.inputs", names.collect::<Vec<_>>().join("\n").as_str())

@@ -28,7 +28,7 @@ use crate::config::{
 };
 use crate::pipeline::{Mode, RunJob};
 use dupflow_connectors::formats::InputLayout;
-use dupflow_connectors::inputs::{Input, Staying};
+use dupflow_connectors::inputs::{GoneInputs, Input, Staying};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
 use dupflow_connectors::sinks::DecisionMode;
@@ -142,6 +142,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
             epoch: EpochRule::Ts,
             speed: Speed::REAL,
             follow: false,
+            gone: GoneInputs::default(),
         },
         fields: FieldRules::default(),
         commit: EpochLimits::default(),

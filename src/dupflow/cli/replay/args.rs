@@ -19,6 +19,7 @@ use crate::config::{
     AuditConfig, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat,
     ProcessConfig, ProvenancePlace, SinkConfig, SourceConfig, WatchConfig,
 };
+use dupflow_connectors::inputs::GoneInputs;
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
 use dupflow_connectors::sinks::DecisionMode;
@@ -170,6 +171,7 @@ impl Args {
                 epoch: self.epoch,
                 speed: self.speed,
                 follow: false,
+                gone: GoneInputs::default(),
             },
             fields,
             commit: EpochLimits::default(),

@@ -13,6 +13,9 @@ use dupflow_connectors::digest::InputDigest;
 /// Most differing records that are listed.
 const MOST_RECORDS: usize = 10;
 
+/// Reasons for which a run skips files of a folder that are no inputs: another number of them is a note.
+const FILES_BESIDE: [&str; 3] = ["hidden", "special", "circular"];
+
 /// What was compared, and what differs.
 #[derive(Debug, Default)]
 pub(super) struct VerifyFindings {
@@ -180,7 +183,10 @@ impl VerifyFindings {
                 let (theirs, ours) =
                     [theirs, ours].map(|counts| counts.get(name).copied().unwrap_or(0)).into();
                 if theirs != ours {
-                    different.push(format!("count of {what}, {name}: {theirs} there, {ours} here"));
+                    let found = format!("count of {what}, {name}: {theirs} there, {ours} here");
+                    let is_beside = FILES_BESIDE.contains(&name.as_str());
+                    let side = if is_beside { &mut self.notes } else { &mut different };
+                    side.push(found);
                 }
             }
         }

@@ -59,6 +59,7 @@ const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "source.refresh_seconds", expected: "a whole number from 1 to 3600" },
     DeploymentKey { name: "source.ids", expected: "\"once\", \"file\" or \"last\"" },
     DeploymentKey { name: "source.canonical_url", expected: "true or false" },
+    DeploymentKey { name: "source.gone", expected: "\"refuse\", \"keep\" or \"delete\"" },
     DeploymentKey { name: "source.max_bad", expected: "a number from 0 to 1, or \"\" for any" },
     DeploymentKey {
         name: "csv.delimiter",

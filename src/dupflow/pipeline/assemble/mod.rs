@@ -140,7 +140,7 @@ impl RunJob {
                 reference,
             },
             publication,
-            source: source::source(plan, deployment, &stages.fields, (inputs, places), share),
+            source: source::source(plan, deployment, &stages.fields, (inputs, places), (share, mode)),
             stages,
             first_epoch: 1,
             continuity,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::mode::Mode;
 use crate::config::{Deployment, Plan, SourceConfig};
 #[cfg(feature = "kafka")]
 use dupflow_connectors::formats::RecordShape;
@@ -18,14 +19,17 @@ pub(super) fn source(
     deployment: &Deployment,
     held: &FieldRules,
     (inputs, places): (Vec<Input>, Arc<RecordIndex>),
-    share: Share,
+    (share, mode): (Share, &Mode),
 ) -> Box<dyn Source> {
     let own = plan.scheme.text.columns();
     let columns = TextColumns { further: held.with_columns(own.further), ..own };
     match &deployment.source {
-        SourceConfig::Files { epoch, speed, follow, .. } => {
+        SourceConfig::Files { epoch, speed, follow, gone, .. } => {
             let files = Files::new(inputs, *epoch, columns).shared(share).with_reference(deployment.against);
-            Box::new(Files { speed: *speed, follow: *follow, places, ..files })
+            // A replay that is resumed has a note of its inputs.
+            let mut files = if matches!(mode, Mode::Run { .. }) { files.continued(*gone) } else { files };
+            (files.speed, files.follow, files.places) = (*speed, *follow, places);
+            Box::new(files)
         }
         #[cfg(feature = "kafka")]
         SourceConfig::Kafka { topic, start, shape, refresh } => {

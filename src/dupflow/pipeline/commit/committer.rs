@@ -30,8 +30,8 @@ use crate::pipeline::error::RunError;
 use crate::pipeline::past::Past;
 use crate::pipeline::side_outputs::SideOutputs;
 use dupflow_connectors::failpoint;
-use dupflow_connectors::intake::{Announce, AsOf, BadRecords, SourceError};
-use dupflow_connectors::mark::Mark;
+use dupflow_connectors::intake::{Announce, AsOf, BadRecords, InputLog, SourceError};
+use dupflow_connectors::mark::{InputList, MOST_SPANS, Mark};
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::watch::{NoticeFile, WatchList};
 use dupflow_core::doc::DocChange;
@@ -60,6 +60,8 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) mark: Mark,
     /// Times at which positions of the input were read, if the source records them.
     pub(in crate::pipeline) as_of: Option<Arc<AsOf>>,
+    /// Which inputs are read, if the source lists them.
+    pub(in crate::pipeline) reading: Option<Arc<InputLog>>,
     /// If the output is to be corrected: its pairs, and the sum of the deltas before the first live epoch.
     pub(in crate::pipeline) corrected: Option<Corrected>,
     /// The epoch of the output when the run began, for the state that is stored before the run is live.
@@ -101,6 +103,7 @@ impl Committer {
             live: Arc::clone(&past.live),
             mark: past.mark.clone(),
             as_of: past.as_of.take(),
+            reading: past.reading.take(),
             corrected: past.output_pairs.take().map(|there| Corrected { there, here: BTreeMap::new() }),
             past: past.mark.progress.epoch,
             announce: None,
@@ -265,9 +268,11 @@ impl Committer {
         if let Some(tally) = &mut self.mark.tally {
             tally.replaced = self.metrics.get(Counter::ReplacedAcrossFiles);
         }
+        self.mark.inputs = self.inputs_up_to(&progress);
         self.mark.progress = progress;
         self.mark.state = self.keeper.as_ref().and_then(Keeper::stored);
-        self.sink.commit(&self.mark).map_err(RunError::Sink)?;
+        let inputs = self.mark.inputs.as_ref().map(InputList::bounded);
+        self.sink.commit(&Mark { inputs, ..self.mark.clone() }).map_err(RunError::Sink)?;
         failpoint::reach("commit");
         if let Some(file) = &mut self.letters {
             file.committed().map_err(RunError::Letters)?;
@@ -289,6 +294,13 @@ impl Committer {
         Ok(())
     }
 
+    /// The inputs that were read up to a progress.
+    fn inputs_up_to(&self, progress: &Progress) -> Option<InputList> {
+        // A state takes them over soon.
+        let most = if self.keeper.is_some() { usize::MAX } else { MOST_SPANS };
+        self.reading.as_ref()?.up_to(progress.next.values().copied().max()?, most)
+    }
+
     /// Handles an epoch before the first live one.
     fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
         self.reached(&epoch.progress)?;
@@ -302,7 +314,8 @@ impl Committer {
             // The mark has this epoch's offsets, and an epoch not beyond the output's.
             let at_most = Progress { epoch: self.past, ..progress.clone() };
             let in_correction = self.corrected.is_some();
-            let mark = Mark { progress: at_most, in_correction, ..self.mark.clone() };
+            let inputs = self.inputs_up_to(&progress);
+            let mark = Mark { progress: at_most, in_correction, inputs, ..self.mark.clone() };
             keeper.keep(&mark, progress.epoch, kept_by_others, kept);
         }
         self.pass_documents(&documents, true)?;

@@ -53,6 +53,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         live: live_from,
         mark: mark(past),
         as_of: None,
+        reading: None,
         corrected: None,
         past,
         announce: None,

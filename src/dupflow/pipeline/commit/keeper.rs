@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use crate::pipeline::error::RunError;
 use crate::pipeline::publisher::{Published, Publisher, PublisherSettings, PublisherStop};
+use dupflow_connectors::intake::InputLog;
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::state::{StatePosition, StoredState};
 use dupflow_core::doc::changes::Changes;
@@ -48,7 +49,7 @@ impl Keeper {
         every: Duration,
         stages: &Stages,
         ended: bool,
-        status: Arc<Status>,
+        (status, reading): (Arc<Status>, Option<Arc<InputLog>>),
         fail: impl FnOnce(RunError) + Send + 'static,
     ) -> Result<Self, RunError> {
         let metrics = Arc::clone(&stages.observers.metrics);
@@ -60,9 +61,10 @@ impl Keeper {
             behind_bytes: BEHIND_BYTES,
             failures: Counter::StateFailures,
             metrics,
-            published: Box::new(move |Published { epoch, changes, stored }| {
+            published: Box::new(move |Published { epoch, changes, stored, inputs }| {
                 tracing::debug!(epoch, changes, stored, "the state is stored");
                 shown.set_state(epoch, stored);
+                reading.iter().for_each(|list| list.stored(inputs));
                 counters.add(Counter::StateCommits, 1);
                 counters.add(Counter::StateBytes, changes);
             }),

@@ -117,6 +117,7 @@ impl ProcessGroup {
                         table,
                         output_pairs: None,
                         as_of: None,
+                        reading: None,
                     });
                 }
                 Ok(PeerTask::Received(_, event)) => {

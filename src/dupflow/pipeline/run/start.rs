@@ -336,7 +336,8 @@ fn start_committer(
         let failed = Arc::clone(shared);
         let fail = move |error| failed.failure.fail(error);
         shared.status.set_state(stored, state.stored_bytes());
-        Keeper::start(state, every, stages, has_ended, Arc::clone(&shared.status), fail)
+        let observers = (Arc::clone(&shared.status), past.reading.clone());
+        Keeper::start(state, every, stages, has_ended, observers, fail)
     });
     let keeper = keeper.transpose()?;
     if let Some(keeper) = &keeper {

@@ -134,7 +134,7 @@ fn run_feed(reader: impl Read + Send + 'static, epochs: &str, longest: usize, ba
     let queue = unbounded();
     let cutter = Cutter::new(&queue, &StoppedClock, epochs.parse().unwrap(), Speed::Max, Share::ALL, 0);
     let places = RecordIndex::default();
-    let due = places.begin(0, &Input::at("feed".as_ref()));
+    let due = places.begin(0, 0, &Input::at("feed".as_ref()));
     let (progress, layout) = (Arc::default(), InputLayout::default());
     let mut reading = reading(cutter, bad, longest, &places, &progress);
     let FeedReader { mut bytes, compressed } = FeedReader::new(reader).unwrap();

@@ -12,7 +12,7 @@ use crate::config::deployment::values::{
 };
 use crate::config::settings::{ConfigValue, FileSettings, ProblemKind, without_effect};
 use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, RecordShape, ValueFormat, WarcId};
-use dupflow_connectors::inputs::{listed, unreadable};
+use dupflow_connectors::inputs::{GoneInputs, listed, unreadable};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::Start;
 use dupflow_connectors::tables::DatabaseTable;
@@ -35,6 +35,8 @@ pub enum SourceConfig {
         speed: Speed,
         /// Whether the last input is read on as it grows.
         follow: bool,
+        /// What a later run does if inputs are gone that were read.
+        gone: GoneInputs,
     },
     /// A Kafka topic.
     Kafka {
@@ -84,11 +86,13 @@ const FILES_KEYS: &[&str] = &[
     "source.max_bad",
     "source.ids",
     CANONICAL_KEY,
+    GONE_KEY,
     "csv.delimiter",
     "csv.escape",
     "warc.id",
 ];
 const CANONICAL_KEY: &str = "source.canonical_url";
+const GONE_KEY: &str = "source.gone";
 /// Also a key of tables, which are followed too.
 const FOLLOW_KEY: &str = "source.follow";
 
@@ -156,8 +160,24 @@ fn files(settings: &mut FileSettings) -> SourceConfig {
         layout: layout(settings, &SOURCE_LAYOUT),
         epoch,
         follow,
+        gone: gone(settings),
         speed: settings.read("source.speed", |v| v.text()?.parse().ok()).unwrap_or_default(),
     }
+}
+
+/// What is done if inputs are gone that were read. Their documents are only in a state.
+fn gone(settings: &mut FileSettings) -> GoneInputs {
+    let values = [("refuse", GoneInputs::Refuse), ("keep", GoneInputs::Keep), ("delete", GoneInputs::Delete)];
+    let gone = settings.choose(GONE_KEY, &values, &[]).unwrap_or_default();
+    let mut has_state = || {
+        let path = settings.read("state.path", |path| path.text().map(str::to_owned));
+        path.is_some_and(|path| !path.is_empty())
+    };
+    if gone == GoneInputs::Keep && !has_state() && settings.sound(&["state.path"]) {
+        let what = "\"keep\" keeps documents that only a state has; set state.path too";
+        settings.problem(GONE_KEY, ProblemKind::Contradiction(what.to_owned()));
+    }
+    gone
 }
 
 /// Reads the keys of `[source]` for a topic.

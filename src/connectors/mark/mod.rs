@@ -4,9 +4,12 @@
 //! A mark and the deltas of an epoch are written atomically. So the deltas before a mark accumulate to D(C)
 //! of the events before [`Progress::next`], and a run that finds the mark continues from there.
 
+mod input_list;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub use input_list::{InputList, InputSpan, MOST_SPANS, digest};
 use serde::{Deserialize, Serialize};
 
 use dupflow_core::time::{Offsets, Progress};
@@ -62,6 +65,10 @@ pub struct Mark {
     /// Counts of the records up to these epochs, where a replay may be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tally: Option<RecordTally>,
+    /// The list of inputs up to these epochs, if the input is files. Marks of earlier versions do not have
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<InputList>,
 }
 
 /// Counts of records that decide at the end of a replay whether its result is published.
@@ -143,12 +150,14 @@ mod tests {
             as_of: Some(5),
             deletes_kept_ms: Some(3),
             tally: Some(RecordTally { bad: [("not_json".to_owned(), 3)].into(), replaced: 1 }),
+            inputs: Some(InputList { stored: 4, digest: u64::MAX, ..InputList::default() }),
         };
         let json = serde_json::to_string(&mark).unwrap();
         assert_eq!(serde_json::from_str::<Mark>(&json).unwrap(), mark);
         let earlier = r#"{"run":"r","progress":{"epoch":1,"next":{},"table":null},"start":{},"pipeline":""}"#;
         let earlier: Mark = serde_json::from_str(earlier).unwrap();
-        assert_eq!((earlier.input, earlier.output, earlier.as_of, earlier.tally), (None, None, None, None));
+        assert_eq!((earlier.input, earlier.output, earlier.as_of), (None, None, None));
+        assert_eq!((earlier.tally, earlier.inputs), (None, None));
         assert_eq!((earlier.deletes_kept_ms, earlier.progress.last), (None, BTreeMap::new()));
         assert_eq!(earlier.source, "");
     }
