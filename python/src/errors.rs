@@ -77,6 +77,7 @@ pub(crate) fn of_run(py: Python<'_>, error: &RunError) -> PyErr {
         RunError::Sink(cause)
         | RunError::Letters(cause)
         | RunError::Notices(cause)
+        | RunError::Watches(cause)
         | RunError::Hook(cause) => of_io(cause, chain(error)),
         RunError::Source(SourceError::DeadLetter { source, .. }) => of_io(source, chain(error)),
         RunError::Source(_) | RunError::Spill(_) => PyOSError::new_err(chain(error)),

@@ -292,7 +292,12 @@ impl Rules<'_> {
                 if !self.reconcile && input.held.is_some() {
                     resumable.check_begin(source)?;
                 }
-                table(resumable.mark(), state.as_deref(), self.stages, resumable.may_lack_table(self.reconcile))?;
+                table(
+                    resumable.mark(),
+                    state.as_deref(),
+                    self.stages,
+                    resumable.may_lack_table(self.reconcile),
+                )?;
                 Some((standing, topic, resumable))
             }
         };

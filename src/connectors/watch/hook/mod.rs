@@ -80,8 +80,8 @@ struct RefusedNotice<'a> {
 /// # Errors
 /// If not.
 pub fn check(settings: &HookSettings) -> io::Result<()> {
-    Cursor::read(&settings.cursor, &mut File::open(&settings.notices)?)?;
-    OpenOptions::new().create(true).append(true).open(&settings.dead_letter).map(drop)
+    CursorFile::open(&settings.cursor, &settings.notices)?.read()?;
+    OwnedFile::open(&settings.dead_letter).map(drop)
 }
 
 /// Starts to deliver what is in the file of notices and what follows, until [`NoticeBoard::end_deliveries`].
