@@ -235,7 +235,7 @@ mod tests {
         let seconds = Duration::from_secs;
         let topic = |id: &str| Some(Topic { name: "t".to_owned(), id: Some(id.to_owned()) });
         let kept = Mark { input: topic("1"), deletes_kept_ms: Some(9_000), ..Mark::default() };
-        let now = |id: &str, first, tombstones| SourceInfo {
+        let now = |id: &str, first, tombstones: Option<Tombstones>| SourceInfo {
             topic: topic(id),
             repeats: tombstones.is_none(),
             tombstones,

@@ -149,6 +149,7 @@ mod tests {
             letters_topic: Some(Topic { name: "bad".to_owned(), id: None }),
             as_of: Some(5),
             deletes_kept_ms: Some(3),
+            state: Some(6),
             tally: Some(RecordTally { bad: [("not_json".to_owned(), 3)].into(), replaced: 1 }),
             inputs: Some(InputList { stored: 4, digest: u64::MAX, ..InputList::default() }),
         };

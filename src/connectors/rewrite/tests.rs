@@ -24,7 +24,7 @@ impl Place {
         let path = folder.path().join("feed.jsonl");
         fs::write(&path, FEED).unwrap();
         let (places, input) = (Arc::<RecordIndex>::default(), Input::at(&path));
-        places.begin(0, &input);
+        places.begin(0, 0, &input);
         places.end(records);
         let mut selection = Selection::default();
         selection.alive = records;
@@ -123,7 +123,7 @@ fn a_copy_goes_on_behind_its_last_complete_file() {
     let input = Input::at(&path("feed.jsonl"));
     let copy = |chosen: &[u64], end: u64| {
         let places = Arc::<RecordIndex>::default();
-        places.begin(0, &input);
+        places.begin(0, 0, &input);
         places.end(end);
         let mut selection = Selection::default();
         selection.alive = 3;

@@ -242,7 +242,7 @@ mod tests {
             assert!(line.ends_with(&end), "{line}");
             assert_eq!(serde_json::to_value(cause).unwrap(), cause.name(), "one spelling everywhere");
             let read = read_delta(line.trim_end()).unwrap();
-            assert_eq!((read.pair, read.diff, read.has_sides), (delta.pair, 1, false));
+            assert_eq!((read.pair, read.diff, read.has_sides), (delta.pair, Some(1), false));
         }
     }
 

@@ -336,11 +336,12 @@ mod tests {
             ..Mark::default()
         };
         let here = described(Some("upsert"), 4);
+        let rules = DocumentRules { pipeline: &here, source: "" };
         let rule = PairRule::default();
         let info = SourceInfo::default();
         let refused = |mark: &Mark, to: &Option<Topic>, reconcile: bool| {
             check_envelope(mark, &here, to.as_ref()).is_err()
-                || !reconcile && check(mark, &here, &rule, &info, to.as_ref()).is_err()
+                || !reconcile && check(mark, &rules, &rule, &info, to.as_ref()).is_err()
         };
         for (envelope, size, fits, corrects) in [
             (Some("upsert"), 4, true, true),

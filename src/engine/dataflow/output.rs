@@ -257,9 +257,9 @@ impl Closing {
                 let so_far = self.progress.next.entry(partition).or_default();
                 *so_far = offset.max(*so_far);
             }
-            for (partition, last) in last {
-                let so_far = self.progress.last.entry(partition).or_insert(last);
-                *so_far = last.max(*so_far);
+            for (partition, record) in last {
+                let so_far = self.progress.last.entry(partition).or_insert(record);
+                *so_far = record.max(*so_far);
             }
             let progress = self.progress.clone();
             emit.closed(ClosedEpoch {

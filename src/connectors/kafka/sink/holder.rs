@@ -113,7 +113,7 @@ impl TopicHolder {
     fn members(&self, group: &str) -> Result<Vec<String>, KafkaFailure> {
         let found = self.consumer().fetch_group_list(Some(group), REQUEST);
         let found = found.map_err(|error| KafkaFailure::Retriable(format!("group \"{group}\": {error}")))?;
-        let members = found.groups().iter().flat_map(|group| group.members());
+        let members = found.groups().iter().flat_map(|found| found.members());
         Ok(members.map(|member| member.client_id().to_owned()).collect())
     }
 

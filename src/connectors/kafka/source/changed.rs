@@ -36,16 +36,16 @@ pub(super) fn changed(
 ) -> Result<Option<ChangedRecord>, SourceError> {
     let client = kafka.client_with(&SETTINGS)?;
     let held = PartitionStarts { kafka, client: client.get() }.all_held()?;
-    let is_held = |(partition, last): &(&u32, &LastRecord)| {
-        held.get(*partition).is_some_and(|(first, end)| (*first..*end).contains(&last.offset))
+    let is_held = |(partition, record): &(&u32, &LastRecord)| {
+        held.get(*partition).is_some_and(|(first, end)| (*first..*end).contains(&record.offset))
     };
     let mut open: BTreeMap<u32, LastRecord> =
         last.iter().filter(is_held).map(|(partition, last)| (*partition, *last)).collect();
     let failed = |error: &KafkaError| kafka.failed(&KafkaFailure::from_error(error, &kafka.what()));
     let mut list = TopicPartitionList::new();
-    for (partition, last) in &open {
+    for (partition, record) in &open {
         let number = i32::try_from(*partition).unwrap_or(i32::MAX);
-        let at = Offset::Offset(last.offset.cast_signed());
+        let at = Offset::Offset(record.offset.cast_signed());
         list.add_partition_offset(&kafka.topic, number, at).map_err(|error| failed(&error))?;
     }
     client.get().assign(&list).map_err(|error| failed(&error))?;
@@ -75,9 +75,9 @@ pub(super) fn changed(
         };
         patience = clock.now() + PATIENCE;
         let Ok(partition) = u32::try_from(partition) else { continue };
-        let Some(last) = open.remove(&partition) else { continue };
-        if is_another(last, found, may_lack) {
-            return Ok(Some(ChangedRecord { partition, offset: last.offset }));
+        let Some(record) = open.remove(&partition) else { continue };
+        if is_another(record, found, may_lack) {
+            return Ok(Some(ChangedRecord { partition, offset: record.offset }));
         }
     }
     Ok(None)

@@ -47,6 +47,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         sink: Box::new(sink),
         letters: None,
         notices: None,
+        watches: None,
         keeper: None,
         metrics: Arc::new(Metrics::new(0)),
         bad: Arc::default(),

@@ -126,6 +126,11 @@ fn reading<'r>(
         origins: Arc::default(),
         of: "feed".into(),
         digests: None,
+        list: None,
+        known: None,
+        begun: BTreeMap::new(),
+        until: None,
+        ends: SpanEnd::default(),
     }
 }
 
