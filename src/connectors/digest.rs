@@ -12,8 +12,8 @@
 //!
 //! This is what `sha256sum` prints for these files. Files that are skipped or cannot be read are not in it.
 //!
-//! `end_digest` is a cheap check of a file that is continued: of its last bytes only. A `GrowingDigest` is one
-//! of all bytes of a file to which others are appended.
+//! `end_digest` is a cheap check of a file that is continued: of its last bytes only. A `GrowingDigest` is
+//! one of all bytes of a file to which others are appended.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -22,6 +22,7 @@
 //! # Ok::<(), dupflow_core::pair_rule::RuleSyntaxError>(())
 //! ```
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -37,6 +38,48 @@ const SEED: u64 = hash::PI[5];
 /// The hash of the values that [`PairRule`] wants equal: documents of different realms form no pair. Two
 /// different lists of values have equal realms with probability 2^-32.
 pub type Realm = u32;
+
+/// Lists of members, one for each realm; none is empty.
+#[derive(Debug)]
+pub(crate) struct ByRealm<L> {
+    lists: BTreeMap<Realm, L>,
+    len: usize,
+}
+
+impl<L: Default> ByRealm<L> {
+    /// These lists, which have `len` members together.
+    pub(crate) fn new(len: usize, lists: impl Iterator<Item = (Realm, L)>) -> Self {
+        Self { lists: lists.collect(), len }
+    }
+
+    /// The number of members of all lists.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn set_len(&mut self, len: usize) {
+        self.len = len;
+    }
+
+    /// The members of a realm.
+    pub(crate) fn list(&self, realm: Realm) -> Option<&L> {
+        self.lists.get(&realm)
+    }
+
+    /// The list of a realm, or those of all.
+    pub(crate) fn lists(&self, of: Option<Realm>) -> impl Iterator<Item = &L> {
+        let of_one = of.map(|realm| self.list(realm));
+        let of_all = of_one.is_none().then(|| self.lists.values());
+        of_one.flatten().into_iter().chain(of_all.into_iter().flatten())
+    }
+
+    /// Changes the list of a realm; `change` returns whether it has members left.
+    pub(crate) fn change(&mut self, realm: Realm, change: impl FnOnce(&mut L) -> bool) {
+        if !change(self.lists.entry(realm).or_default()) {
+            self.lists.remove(&realm);
+        }
+    }
+}
 
 /// Which documents may form a pair. The default allows all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

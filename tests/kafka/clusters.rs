@@ -141,8 +141,9 @@ fn changes_and_memberships(broker: &Broker) {
     upserts.take_over().unwrap();
     commit(&mut upserts, 1, "+ab +xy", false);
     commit(&mut upserts, 2, "+bc +cd -xy", false);
-    let now =
-        |epoch, document, cluster| format!("{document}:{{\"epoch\":{epoch},\"cluster\":\"{cluster}\"}}");
+    let now = |epoch, document, cluster| {
+        format!("{document}:{{\"epoch\":{epoch},\"document\":\"{document}\",\"cluster\":\"{cluster}\"}}")
+    };
     let expected = [
         now(1, "a", "a"),
         now(1, "b", "a"),

@@ -390,7 +390,7 @@ fn a_broker_is_restored_from_a_copy(broker: &Broker) {
         let mut run = scene.run(&["--reconcile"]);
         output.until(&mut run, &["a b", "g h", "i j"]);
         let log = run.stop();
-        assert_eq!(log.contains("kept=1 read_again=5"), has_expired, "{log}");
+        assert_eq!(log.contains("documents=1 examples=[\"a\"]"), has_expired, "{log}");
         put(scene, 0, &[("l", 6)]);
         let mut run = scene.run(&[]);
         output.until(&mut run, &["a b", "g h", "i j", "k l"]);

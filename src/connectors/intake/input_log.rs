@@ -164,13 +164,11 @@ impl InputLog {
         let note = list.notes.front().copied().filter(|note| note.next <= next).unwrap_or_default();
         let closed = list.spans.partition_point(|span| span.after() <= next);
         let is_cut = closed > most;
+        let read = note.read.filter(|_| note.next == next);
         let open = match list.spans.get(closed) {
             _ if is_cut => None,
-            Some(span) => part(span, next, None),
-            None => {
-                let read = note.read.filter(|_| note.next == next);
-                list.open.as_ref().and_then(|span| list.new_part(span, next, read))
-            }
+            Some(span) => part(span, next, read),
+            None => list.open.as_ref().and_then(|span| list.new_part(span, next, read)),
         };
         let FileOrder { files, order, has_documents } = note.files;
         Some(InputList {

@@ -56,7 +56,6 @@ mod ids;
 mod input_spans;
 mod manifest;
 mod report;
-mod retain;
 mod segment;
 mod snapshot;
 mod store;

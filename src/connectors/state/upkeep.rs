@@ -1,4 +1,5 @@
-//! Maintenance by the owner besides publishing: starts compactions, adopts their results, removes old files.
+//! Maintenance by the owner besides publishing: starts compactions, adopts their results, removes old files;
+//! ends the documents that a run reads again.
 
 use std::sync::{Arc, Weak};
 
@@ -6,13 +7,42 @@ use super::compaction::{
     self, CompactionJob, CompactionProgress, CompactionResult, CompactionTask, OtherShare,
 };
 use super::manifest::Manifest;
-use super::{StateError, StoredState};
+use super::{Snapshot, StateError, StatePosition, StoredState};
+use dupflow_core::doc::changes::{ChangeRecord, Changes};
 
 /// A failed compaction is tried again when the deltas have grown by this fraction of the bytes that make one
 /// due.
 const RETRY_PART: u64 = 8;
 
+/// Bytes of a slice that is read, and of the ends that one publish writes.
+const SLICE_BYTES: usize = 1 << 20;
+const ENDS_BYTES: usize = 64 << 20;
+
 impl StoredState {
+    /// Ends all documents of a snapshot except those that `keeps` accepts. Afterwards the state stands for
+    /// `saved`. Until then it has more documents than those, and stands for `partial`.
+    ///
+    /// # Errors
+    /// Those of [`Self::publish`] and [`Snapshot::read`].
+    pub fn retain(
+        &mut self,
+        snapshot: &Snapshot,
+        partial: &StatePosition,
+        saved: &StatePosition,
+        mut keeps: impl FnMut(ChangeRecord<'_>) -> bool,
+    ) -> Result<(), StateError> {
+        self.publish(partial, &[])?;
+        let mut ends = Changes::default();
+        snapshot.read(SLICE_BYTES, |slice| {
+            slice.records().filter(|record| !keeps(*record)).for_each(|record| ends.end(record.id));
+            if ends.len_bytes() < ENDS_BYTES {
+                return Ok(());
+            }
+            self.publish(partial, &[std::mem::take(&mut ends)])
+        })?;
+        self.publish(saved, &[ends])
+    }
+
     /// Removes the deltas of a publish that failed on a full disk, if it is certain that no manifest lists
     /// them. The writers still have their changes.
     pub(super) fn delete_unlisted_deltas(&mut self, error: &StateError, delta: Option<&str>) {

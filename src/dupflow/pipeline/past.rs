@@ -46,14 +46,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::commit::AHEAD;
 use super::continuity::Continuity;
 use super::document_rules::{DocumentRules, ReadAgain, RuleChange};
 use super::error::RunError;
 use super::fit::{Fit, check, check_envelope, fit, usable};
 use super::past_error::PastError;
 use super::read_again::read_again;
-use super::restart::{Restart, Resumable, table};
+use super::restart::{AHEAD, Restart, Resumable, table};
 use dupflow_connectors::failpoint;
 use dupflow_connectors::intake::{
     AsOf, CatchUpLine, ChangedRecord, InputLog, OffsetGap, PastInputs, Resumption, Source, SourceError,

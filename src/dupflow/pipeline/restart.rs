@@ -18,6 +18,10 @@ use dupflow_core::text::IdfTable;
 use dupflow_core::time::{LastRecord, Offsets, RetentionTime, TableInForce, UnixTime};
 use dupflow_engine::dataflow::Stages;
 
+/// Seconds by which the clock of retention may be ahead of the machine's, inclusive, without a warning and
+/// without being set back: corrections of a clock are smaller.
+pub(super) const AHEAD: f64 = 300.0;
+
 /// What a run can resume from, where nothing is refused.
 pub(super) struct Resumable {
     /// The mark of the output.

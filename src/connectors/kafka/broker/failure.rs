@@ -72,9 +72,9 @@ impl KafkaFailure {
                 "{what}: the broker does not take the transaction's timeout (its transaction.max.timeout.ms)"
             )),
             Code::InvalidTimestamp => Self::Fatal(format!(
-                "{what}: the broker refuses the time of a record: the clock of this machine is ahead by more \
-                 than the topic's message.timestamp.after.max.ms (an hour by default), or behind by more than \
-                 its message.timestamp.before.max.ms; set the clock, and start again"
+                "{what}: the broker refuses the time of a record: the clock of this machine is ahead by \
+                 more than the topic's message.timestamp.after.max.ms (an hour by default), or behind by \
+                 more than its message.timestamp.before.max.ms; set the clock, and start again"
             )),
             Code::PolicyViolation
             | Code::InvalidReplicationFactor

@@ -164,13 +164,13 @@ impl<L: LocalSketches> BlockIndex<L> {
         emit: &mut impl FnMut(Pair<SketchId>, isize),
     ) {
         let mut looked_up = Vec::new();
-        for postings in postings {
-            if self.is_one_sided && postings.sketches.iter().all(|posted| !posted.enters) {
-                looked_up.push(postings);
+        for of_batch in postings {
+            if self.is_one_sided && of_batch.sketches.iter().all(|posted| !posted.enters) {
+                looked_up.push(of_batch);
                 continue;
             }
-            self.prefetch_leaving(&postings);
-            for (posted, head, keys) in postings.each().filter(|(posted, ..)| posted.enters) {
+            self.prefetch_leaving(&of_batch);
+            for (posted, head, keys) in of_batch.each().filter(|(posted, ..)| posted.enters) {
                 assert!(!self.is_settled, "a reference is complete before the first sketch is looked up");
                 let change = if posted.diff > 0 {
                     ADDED | self.slots.add(head, posted.place)
@@ -189,7 +189,7 @@ impl<L: LocalSketches> BlockIndex<L> {
                 }
             }
             if self.is_one_sided {
-                looked_up.push(postings);
+                looked_up.push(of_batch);
             }
         }
         self.apply_changes(worth, emit);

@@ -17,10 +17,10 @@ use std::collections::BTreeSet;
 use super::few::FewMembers;
 use super::large::LargeBlock;
 use super::postings::SketchHead;
-use super::realms::RealmLists;
 use super::slots::{LocalSketches, SketchSlots};
 use crate::block::{HotBlock, HotChange, HotRule, NearRule};
 use crate::hash::SketchId;
+use crate::pair_rule::ByRealm;
 
 /// What decides which members of the blocks of a table meet.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ pub(super) enum MemberList {
     /// A large block by distance. Searched at every change.
     Large(Box<LargeBlock>),
     /// A larger block of several realms.
-    Realms(Box<RealmLists>),
+    Realms(Box<ByRealm<Self>>),
 }
 
 /// A change of a block: removed and added slots, each in ascending order, no slot in both.
@@ -189,7 +189,11 @@ impl MemberList {
                     meet(slot);
                 }
             }),
-            Self::Realms(realms) => realms.visit(rule, head, slots, meet),
+            Self::Realms(realms) => {
+                // Behind a pointer, since a list may, to a compiler, have lists of realms again.
+                let meet: &mut dyn FnMut(u32) = &mut meet;
+                realms.lists(head.realm).for_each(|list| list.visit(rule, head, slots, &mut *meet));
+            }
         }
     }
 
@@ -228,7 +232,7 @@ impl MemberList {
             Self::Live(members) => members.to_vec(),
             Self::Hot(members) => members.iter().map(|entry| slot(*entry)).collect(),
             Self::Large(members) => members.slots().collect(),
-            Self::Realms(realms) => realms.slots(),
+            Self::Realms(realms) => realms.lists(None).flat_map(Self::slots).collect(),
         }
     }
 }

@@ -10,52 +10,11 @@ use super::members::{BlockChange, MemberList, TableRule, visit_live};
 use super::postings::SketchHead;
 use super::slots::{LocalSketches, SketchSlots};
 use crate::block::{HotChange, HotRule};
-use crate::pair_rule::Realm;
+use crate::pair_rule::{ByRealm, Realm};
 
 /// Most members of several realms in one list, inclusive, if not even a hot block has so few. Few in tests,
 /// so that blocks have lists of realms. Any number gives the same meetings.
 const MIXED: usize = if cfg!(test) { 3 } else { 16 };
-
-/// The lists of a block, by realm.
-#[derive(Debug, Default)]
-pub(super) struct RealmLists {
-    /// None is empty.
-    lists: BTreeMap<Realm, MemberList>,
-    len: usize,
-}
-
-impl RealmLists {
-    /// The number of members.
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// The slots of all members.
-    pub(super) fn slots(&self) -> Vec<u32> {
-        self.lists.values().flat_map(MemberList::slots).collect()
-    }
-
-    /// The members of a realm.
-    pub(super) fn list(&self, realm: Realm) -> Option<&MemberList> {
-        self.lists.get(&realm)
-    }
-
-    /// Calls `meet` for each member that a sketch would meet, or meets: of its realm, or of each.
-    pub(super) fn visit(
-        &self,
-        rule: TableRule,
-        head: SketchHead,
-        slots: &SketchSlots<impl LocalSketches>,
-        mut meet: impl FnMut(u32),
-    ) {
-        let of_one = head.realm.map(|realm| self.list(realm));
-        let of_all = of_one.is_none().then(|| self.lists.values());
-        let lists = of_one.flatten().into_iter().chain(of_all.into_iter().flatten());
-        // Behind a pointer, since a list may, to a compiler, have lists of realms again.
-        let meet: &mut dyn FnMut(u32) = &mut meet;
-        lists.for_each(|list| list.visit(rule, head, slots, &mut *meet));
-    }
-}
 
 /// Changes a block of any realms. Calls `meet` for each meeting that begins (1) or ends (-1), and `told` with
 /// what changes of a hot block.
@@ -73,11 +32,9 @@ pub(super) fn change(
     if let MemberList::Live(members) = &*list
         && after > mixed
     {
-        let mut realms = RealmLists { len: members.len(), ..RealmLists::default() };
-        for (realm, slots) in by_realm(members, slots) {
-            realms.lists.insert(realm, MemberList::Live(slots.into_iter().collect()));
-        }
-        *list = MemberList::Realms(Box::new(realms));
+        let lists = by_realm(members, slots).into_iter();
+        let lists = lists.map(|(realm, of_realm)| (realm, MemberList::Live(of_realm.into_iter().collect())));
+        *list = MemberList::Realms(Box::new(ByRealm::new(members.len(), lists)));
     }
     let MemberList::Realms(realms) = list else {
         let scanned = TableRule { hot: HotRule::NEVER, scan_limit: usize::MAX, ..rule };
@@ -96,17 +53,16 @@ pub(super) fn change(
         changes.entry(realm).or_default()[1] = added;
     }
     for (realm, [removed, added]) in changes {
-        let members = realms.lists.entry(realm).or_default();
         let of_realm = BlockChange { removed: &removed, added: &added };
-        members.change(rule, of_realm, slots, meet).into_iter().for_each(|hot| told(realm, hot));
-        if members.len() == 0 {
-            realms.lists.remove(&realm);
-        }
+        realms.change(realm, |members| {
+            members.change(rule, of_realm, slots, meet).into_iter().for_each(|hot| told(realm, hot));
+            members.len() > 0
+        });
     }
-    realms.len = after;
+    realms.set_len(after);
     // At half the limit, so that a block near the limit is not rebuilt repeatedly.
     if after <= mixed / 2 {
-        *list = MemberList::Live(realms.slots().into_iter().collect());
+        *list = MemberList::Live(realms.lists(None).flat_map(MemberList::slots).collect());
     }
 }
 
@@ -118,9 +74,9 @@ pub(super) fn visit_few(
     slots: &SketchSlots<impl LocalSketches>,
     mut meet: impl FnMut(u32),
 ) {
-    for (realm, members) in by_realm(members, slots) {
+    for (realm, of_realm) in by_realm(members, slots) {
         if head.realm.is_none_or(|of| of == realm) {
-            visit_live(&members, rule, head, slots, &mut meet);
+            visit_live(&of_realm, rule, head, slots, &mut meet);
         }
     }
 }

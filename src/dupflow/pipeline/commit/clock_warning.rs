@@ -3,10 +3,8 @@
 
 use std::time::Duration;
 
+use crate::pipeline::restart::AHEAD;
 use dupflow_core::doc::retention::{Retention, RetentionClock};
-
-/// Seconds by which the clock may be ahead without a warning, inclusive: corrections of a clock are smaller.
-pub(in crate::pipeline) const AHEAD: f64 = 300.0;
 
 /// The shortest time between two warnings of a kind.
 const AGAIN: Duration = Duration::from_secs(600);

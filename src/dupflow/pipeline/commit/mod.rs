@@ -10,7 +10,7 @@ mod queue;
 
 pub use followed::Follower;
 
-pub(in crate::pipeline) use clock_warning::{AHEAD, ClockWarning};
+pub(in crate::pipeline) use clock_warning::ClockWarning;
 pub(in crate::pipeline) use committer::Committer;
 pub(in crate::pipeline) use followed::FollowedSink;
 pub(in crate::pipeline) use growth::GrowthWarning;
