@@ -62,6 +62,8 @@ const CLASSES: &[(&str, Class)] = &[
     ("source.poll", Nothing),
     ("source.overlap", Nothing),
     ("source.follow", Nothing),
+    // What happens to documents of inputs that are gone: `arrivals`.
+    ("source.gone", Nothing),
     ("csv.delimiter", Documents),
     ("csv.escape", Documents),
     ("warc.id", Documents),

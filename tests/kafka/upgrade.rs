@@ -1,8 +1,8 @@
 //! A run from topic to topic that an earlier program has left: its broker's data, topic ids included, and its
 //! state. This program runs on, also where the input has expired.
 //!
-//! The fixture was made by `produce` and `run -p exact --set threshold=0.6` of the program that its folder names,
-//! from topic `documents` (two partitions) to `pairs`, in a store of `broker.sh` that was then stopped.
+//! The fixture was made by `produce` and `run -p exact --set threshold=0.6` of the program that its folder
+//! names, from topic `documents` (two partitions) to `pairs`, in a store of `broker.sh` that was then stopped.
 
 use std::path::Path;
 

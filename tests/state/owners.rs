@@ -125,7 +125,8 @@ fn a_state_can_be_inspected_while_its_owner_writes() {
         (1..=3).for_each(|more| publish(&mut owner, epoch + more).unwrap());
         let latest = seen.latest(u64::MAX).unwrap().unwrap().saved().epoch();
         assert!(latest == epoch || latest == epoch + 3, "{latest}");
-        assert!(!seen.claim().unwrap());
+        // Where files were gone it has looked again, and would take over what it has seen.
+        assert!(latest == epoch + 3 || !seen.claim().unwrap());
     }
 }
 

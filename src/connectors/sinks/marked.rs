@@ -37,6 +37,8 @@ pub struct MarkedFile {
     mark: OwnedRecord,
     /// Written since the last commit.
     lines: Vec<u8>,
+    /// Whether the file is this run's; before, it may have any length.
+    is_taken: bool,
 }
 
 /// Contents of the mark file.
@@ -70,7 +72,12 @@ impl MarkedFile {
     /// # Errors
     /// As of [`Self::open`].
     pub fn open_with(path: &Path, mark: &Path) -> io::Result<Self> {
-        Ok(Self { file: OwnedFile::open(path)?, mark: OwnedRecord::open(mark)?, lines: Vec::new() })
+        Ok(Self {
+            file: OwnedFile::open(path)?,
+            mark: OwnedRecord::open(mark)?,
+            lines: Vec::new(),
+            is_taken: false,
+        })
     }
 
     /// Parses the mark file; `None` if there is none.
@@ -118,8 +125,12 @@ impl Write for MarkedFile {
         Ok(bytes.len())
     }
 
-    /// Checks that the file and its mark are this run's. Lines are written by a commit.
+    /// Checks that the file and its mark are this run's, once it was taken over. Lines are written by a
+    /// commit.
     fn flush(&mut self) -> io::Result<()> {
+        if !self.is_taken {
+            return Ok(());
+        }
         self.file.check().map_err(|error| self.with_remedy(error))?;
         self.mark.check()
     }
@@ -130,6 +141,7 @@ impl Destination for MarkedFile {
         let size = self.file.size()?;
         let Some(MarkContents { length, digest, end, mark }) = self.contents()? else {
             if size == 0 {
+                self.is_taken = true;
                 return Ok(Standing::New);
             }
             let what = format!("holds {size} bytes, and no mark beside it says of what: move it away");
@@ -154,6 +166,7 @@ impl Destination for MarkedFile {
             tracing::info!(bytes = size - length, "cut off what an earlier run wrote after its last commit");
         }
         self.file.cut()?;
+        self.is_taken = true;
         Ok(mark.map_or(Standing::New, |mark| Standing::At(Box::new(mark))))
     }
 

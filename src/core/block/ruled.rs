@@ -87,8 +87,8 @@ mod tests {
         let rule = HotRule { cap: 2, leaders: 1, ..HotRule::NEVER };
         let words = Scheme::default().block_words();
         let bands: Arc<dyn Blocking> = Arc::new(Banding::new(448, 18, 7, rule).on_words(words));
-        let ruled = |rule: &str| {
-            let scheme = Scheme { pairs: PairRule::parse(rule).unwrap(), ..Scheme::default() };
+        let ruled = |pairs: &str| {
+            let scheme = Scheme { pairs: PairRule::parse(pairs).unwrap(), ..Scheme::default() };
             (RuledBlocking::around(Arc::clone(&bands), &scheme), scheme)
         };
         assert!(Arc::ptr_eq(&ruled("a.host != b.host").0, &bands));

@@ -211,10 +211,10 @@ mod tests {
         let rejected = filter.decide(few.view(), many.view());
         assert_eq!((rejected.accepted, rejected.look, rejected.components), (None, 1, 0));
         let other = Sketch { words: [packed(2, 3)].into(), features: [1, 2, 3].into() };
-        let short = |values: &[u64]| Sketch { features: values.into(), ..other.clone() };
-        for (copy, values) in [(true, [1, 2, 3]), (false, [1, 2, 4])] {
-            let verdict = filter.decide(other.view(), short(&values).view());
-            assert_eq!(verdict.accepted, Some(Similarity::ONE).filter(|_| copy), "{values:?}");
+        for (copy, features) in [(true, [1, 2, 3]), (false, [1, 2, 4])] {
+            let short = Sketch { features: features.into(), ..other.clone() };
+            let verdict = filter.decide(other.view(), short.view());
+            assert_eq!(verdict.accepted, Some(Similarity::ONE).filter(|_| copy), "{features:?}");
         }
         assert_eq!(
             filter.decide(few.view(), few.view()).accepted,

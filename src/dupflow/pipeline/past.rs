@@ -147,11 +147,11 @@ impl Past {
                     corrected => corrected,
                 };
             }
-            if let Some(again) = beginning.read_again.take() {
+            if let Some(old) = beginning.read_again.take() {
                 let here = (&rules.documents, &*rules.scheme.encode());
-                let snapshot = read_again(&again, state, &input, here, &stages.observers.metrics)?;
-                let resumable = beginning.restart.with_snapshot(snapshot);
-                beginning = Beginning::new(&rules, &standing, &input, resumable, source, Some(&**state))?;
+                let snapshot = read_again(&old, state, &input, here, &stages.observers.metrics)?;
+                let left = beginning.restart.with_snapshot(snapshot);
+                beginning = Beginning::new(&rules, &standing, &input, left, source, Some(&**state))?;
             }
         }
         let Beginning { restart, begin, gaps, table, .. } = beginning;
@@ -368,7 +368,7 @@ impl Rules<'_> {
         };
         let of_mark = mark.as_ref().map(|mark| self.documents.change_from(mark)).unwrap_or_default();
         let is_elsewhere = |change: &RuleChange| self.reconcile && change.is_elsewhere();
-        let is_here = |mark| is_same(mark, input) && !is_elsewhere(&of_mark);
+        let is_here = |of| is_same(of, input) && !is_elsewhere(&of_mark);
         let of_this_input = mark.as_ref().is_none_or(is_here);
         let of_input = mark.as_ref().filter(|_| of_this_input);
         let (mut snapshot, has_lost) = match &mut state {
@@ -382,7 +382,7 @@ impl Rules<'_> {
         };
         let stored = snapshot.as_ref().map(|snapshot| &snapshot.saved().mark);
         let set_back = self.set_back(of_input, stored);
-        let start = of_input.or(stored).map(|mark| mark.start.clone());
+        let start = of_input.or(stored).map(|of| of.start.clone());
         let start = start.filter(|_| set_back.is_some() && input.repeats);
         if start.is_some_and(|start| source.begin(Some(&start)).is_ok()) {
             // All documents are read again.

@@ -261,8 +261,8 @@ impl PublisherShared {
             let state = self.state.lock();
             let (stored, inputs) = (state.stored_bytes(), state.stored_inputs());
             drop(state);
-            let (epoch, changes) = (position.epoch(), bytes as u64);
-            (settings.published)(Published { epoch, changes, stored, inputs });
+            let epoch = position.epoch();
+            (settings.published)(Published { epoch, changes: bytes as u64, stored, inputs });
         }
     }
 

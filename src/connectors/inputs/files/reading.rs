@@ -80,8 +80,8 @@ impl InputReading<'_> {
     pub(crate) fn known(&mut self) -> Result<(), ReadEnd> {
         let spans = self.known.as_mut().map(|known| std::mem::take(&mut known.spans)).unwrap_or_default();
         for KnownSpan { span, input, is_completed } in spans {
-            let at = self.cutter.position().offset;
-            self.cutter.leave_out(span.first.saturating_sub(at))?;
+            let before = self.cutter.position().offset;
+            self.cutter.leave_out(span.first.saturating_sub(before))?;
             let left_out = u64::from(is_completed);
             if let Some(PresentInput { input, .. }) = &input
                 && span.after() <= self.cutter.begins_at()

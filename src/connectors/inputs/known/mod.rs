@@ -150,7 +150,7 @@ pub(crate) fn resume(
             GoneInputs::Refuse if !past.reconcile => return Err(refused(&of_names, past, by_position)),
             GoneInputs::Keep if past.of_state.is_none() || by_position => return Err(not_kept(&of_names)),
             GoneInputs::Keep => {
-                tracing::warn!(inputs = of_names, "inputs are gone: their documents are kept")
+                tracing::warn!(inputs = of_names, "inputs are gone: their documents are kept");
             }
             GoneInputs::Refuse | GoneInputs::Delete => {
                 tracing::warn!(inputs = of_names, "inputs are gone: all others are read again");
@@ -404,11 +404,11 @@ impl PastReading {
     fn is_in_order(&self, present: &PresentInputs) -> bool {
         let mut read: Vec<String> = Vec::new();
         for one in &self.spans {
-            let Some(present) = &one.input else { return false };
+            let Some(found) = &one.input else { return false };
             if one.is_completed {
                 return false;
             }
-            read.push(present.input.name().to_string());
+            read.push(found.input.name().to_string());
         }
         for (key, _) in &present.files {
             if self.files.get(key).is_none_or(|file| file.has_more) {

@@ -90,7 +90,7 @@ impl CatchUp {
     pub(crate) fn at_end(&mut self, partition: u32) {
         for line in &mut self.lines {
             if let CatchUpLine::Offsets(left) = line {
-                left.retain(|of, line| *of != partition || *line < u64::MAX);
+                left.retain(|of, up_to| *of != partition || *up_to < u64::MAX);
             }
         }
     }

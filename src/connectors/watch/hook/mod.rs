@@ -89,7 +89,7 @@ pub fn check(settings: &HookSettings) -> io::Result<()> {
 /// # Errors
 /// If a file cannot be opened, if the cursor is not of this file of notices, or if the thread cannot be
 /// started.
-pub fn start(settings: HookSettings, board: Arc<NoticeBoard>, clock: Arc<dyn Clock>) -> io::Result<()> {
+pub fn start(settings: &HookSettings, board: Arc<NoticeBoard>, clock: Arc<dyn Clock>) -> io::Result<()> {
     let mut notices = File::open(&settings.notices)?;
     let stored = CursorFile::open(&settings.cursor, &settings.notices)?;
     let cursor = stored.read()?;
@@ -98,7 +98,7 @@ pub fn start(settings: HookSettings, board: Arc<NoticeBoard>, clock: Arc<dyn Clo
         io::Error::new(error.kind(), format!("{}: {error}", settings.dead_letter.display()))
     })?;
     dead_letters.take(dead_letters.size()?)?;
-    let receiver = Receiver::new(&settings)?;
+    let receiver = Receiver::new(settings)?;
     board.begin_hook(cursor.number, settings.shutdown);
     let notices = BufReader::new(notices);
     let mut deliveries = Deliveries { receiver, notices, dead_letters, cursor, stored, board, clock };

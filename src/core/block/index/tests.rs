@@ -70,7 +70,7 @@ fn meetings_accumulate_to_the_definition() {
             .map(|(case, cap, by)| (realms, (case, (cap, leaders, by))))
     });
     for (realms, (case, (cap, leaders, by))) in one.chain(several) {
-        let realm = |n: u64| (realms > 0).then(|| (mix(n ^ 77) % realms) as Realm);
+        let realm_of = |n: u64| (realms > 0).then(|| Realm::try_from(mix(n ^ 77) % realms).unwrap());
         let rule = HotRule { cap, leaders, by };
         let (source, own): (_, fn(&u64) -> bool) = match case {
             0 => (SketchSource::Index, |_| true),
@@ -91,7 +91,7 @@ fn meetings_accumulate_to_the_definition() {
             let key = |table: u16, hash: u64| BlockKey::new(table, hash);
             [key(0, n % 2), key(1, mix(n) % 3), key(2, 0), key(2, 1 + n % 5)]
         };
-        let head = |n: u64| SketchHead { id: id(n), word: n, realm: realm(n) };
+        let head = |n: u64| SketchHead { id: id(n), word: n, realm: realm_of(n) };
         let (mut got_hot, mut cooled, mut led, mut visited) = (0, 0, 0, [0; 2]);
         for step in 0..600 {
             let mut changes: BTreeMap<u64, i8> = BTreeMap::new();
@@ -135,7 +135,7 @@ fn meetings_accumulate_to_the_definition() {
             let mut blocks: BTreeMap<HotPlace, BTreeSet<SketchId>> = BTreeMap::new();
             alive.iter().for_each(|n| {
                 keys(*n).into_iter().for_each(|key| {
-                    blocks.entry((key, realm(*n))).or_default().insert(id(*n));
+                    blocks.entry((key, realm_of(*n))).or_default().insert(id(*n));
                 });
             });
             let names: BTreeMap<SketchId, u64> = alive.iter().map(|n| (id(*n), *n)).collect();
@@ -151,10 +151,11 @@ fn meetings_accumulate_to_the_definition() {
             // each.
             for n in (0..40).filter(|n| n % 7 == step % 7) {
                 let is_in_all = n % 2 == 0;
-                let of = if is_in_all { None } else { realm(n) };
+                let of = if is_in_all { None } else { realm_of(n) };
                 let with_it = |key: BlockKey| {
-                    let in_all = (0..realms).map(|realm| Some(realm as Realm));
-                    let places = in_all.filter(move |_| is_in_all).chain([of]).map(move |realm| (key, realm));
+                    let in_all = (0..realms).map(|realm| Some(Realm::try_from(realm).unwrap()));
+                    let places =
+                        in_all.filter(move |_| is_in_all).chain([of]).map(move |in_realm| (key, in_realm));
                     places.flat_map(|place| {
                         let mut members = blocks.get(&place).cloned().unwrap_or_default();
                         members.insert(id(n));
@@ -223,7 +224,7 @@ fn near_ones_meet_however_large_a_block_is() {
         ];
         let source = SketchSource::<NoSketches>::Index;
         let mut index = BlockIndex::with(rules.clone(), scan_limit, source, 0, realms > 1);
-        let realm = |n: u64| (realms > 1).then_some((n % realms) as Realm);
+        let realm_of = |n: u64| (realms > 1).then_some(Realm::try_from(n % realms).unwrap());
         let word =
             |n: u64| 0x1234 | (mix(n % 5) ^ 1 << (16 + mix(n) % 48) ^ 1 << (16 + mix(n ^ 99) % 48)) << 16;
         let keys = |n: u64| {
@@ -244,7 +245,7 @@ fn near_ones_meet_however_large_a_block_is() {
                     continue;
                 }
                 keys(n).into_iter().for_each(|key| postings.key(key));
-                let head = SketchHead { id: id(n), word: word(n), realm: realm(n) };
+                let head = SketchHead { id: id(n), word: word(n), realm: realm_of(n) };
                 postings.sketch_at(None, head, if comes { 1 } else { -1 }, true);
                 if comes {
                     alive.insert(n)
@@ -260,7 +261,7 @@ fn near_ones_meet_however_large_a_block_is() {
             let names: BTreeMap<SketchId, u64> = alive.iter().map(|n| (id(*n), *n)).collect();
             for n in &alive {
                 for key in keys(*n) {
-                    blocks.entry((key, realm(*n))).or_default().insert(id(*n));
+                    blocks.entry((key, realm_of(*n))).or_default().insert(id(*n));
                 }
             }
             let mut expected: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();

@@ -53,8 +53,8 @@ pub(super) struct CorpusRead {
 
 impl Subject {
     /// Two texts with their names, which are no corpus and have no fields.
-    pub(super) fn of_texts(mut plan: Plan, texts: [(String, String); 2]) -> Self {
-        let [(name_a, a), (name_b, b)] = texts.map(|(name, text)| (name, plan.scheme.text.alone(text)));
+    pub(super) fn of_texts(mut plan: Plan, named: [(String, String); 2]) -> Self {
+        let [(name_a, a), (name_b, b)] = named.map(|(name, text)| (name, plan.scheme.text.alone(text)));
         let is_live = freeze(&mut plan, [&a, &b]);
         let note = "document frequencies are live, and these two texts all the documents here";
         let notes = is_live.then(|| note.to_owned()).into_iter().collect();

@@ -131,12 +131,12 @@ impl QueryAnswer {
                 ReportFormat::Text => {
                     // Look 0: nothing was compared, since the sketches are equal.
                     let counts = [u32::from(*blocks), u32::from(*look), *components];
-                    let [blocks, look, components] =
+                    let [in_blocks, at_look, read] =
                         counts.map(|count| if *look == 0 { "-".to_owned() } else { count.to_string() });
                     let _ = writeln!(
                         out,
-                        "{similarity:>10.4}  {shares}{standard_error:>14.4}  {blocks:>6}  {look:>4}  \
-                         {components:>10}  {id}{side}"
+                        "{similarity:>10.4}  {shares}{standard_error:>14.4}  {in_blocks:>6}  {at_look:>4}  \
+                         {read:>10}  {id}{side}"
                     );
                 }
             }

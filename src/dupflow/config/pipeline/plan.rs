@@ -151,7 +151,7 @@ pub(super) fn names_file(key: &str, text: &str) -> bool {
 
 /// The path that leads from the folder of `file` to what the working folder has at `path`.
 fn path_from(file: &Path, path: &Path) -> io::Result<String> {
-    let canonical = |path: &Path| if path == Path::new("") { Path::new(".") } else { path }.canonicalize();
+    let canonical = |of: &Path| if of == Path::new("") { Path::new(".") } else { of }.canonicalize();
     // A link at the end of a path is kept, since it may lead elsewhere later.
     let to = match path.file_name() {
         Some(name) => canonical(path.parent().unwrap_or(Path::new("")))?.join(name),

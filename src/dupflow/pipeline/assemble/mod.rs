@@ -84,7 +84,9 @@ impl RunJob {
         let workers = deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get);
         let spill = spill::spill(deployment, workers)?;
         let bad = Arc::new(bad_records(plan, deployment, mode, count)?);
-        if let (Mode::Replay, SinkConfig::Lines { path: Some(path), .. }) = (mode, &deployment.sink) {
+        if let (true, Mode::Replay, SinkConfig::Lines { path: Some(path), .. }) =
+            (writes, mode, &deployment.sink)
+        {
             // A replay writes the file anew, which a run may have.
             let taken = |source| AssembleError::Output { path: path.clone(), source };
             OwnedFile::check_free(path).map_err(taken)?;

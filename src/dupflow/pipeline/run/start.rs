@@ -298,7 +298,7 @@ fn begin_watches(
     let deliveries = {
         let start = |settings| {
             let board = Arc::clone(parts.run.list.board());
-            hook::start(settings, Arc::clone(&board), Arc::clone(clock)).map(|()| board)
+            hook::start(&settings, Arc::clone(&board), Arc::clone(clock)).map(|()| board)
         };
         parts.hook.map(start).transpose().map_err(RunError::Hook).inspect_err(give_up)?
     };

@@ -81,15 +81,15 @@ impl LocalSketches for SketchesByPlace {
 
     fn may_pair(&self, a: u32, b: u32) -> bool {
         let Some(filter) = &self.filter else { return true };
-        let accepts = |a: &[u64], b: &[u64]| {
-            let [a, b] = [a, b].map(|words| SketchRef { words, features: &[] });
-            filter.decide_passed(a, b).accepted.is_some()
+        let accepts = |both: [&[u64]; 2]| {
+            let [x, y] = both.map(|words| SketchRef { words, features: &[] });
+            filter.decide_passed(x, y).accepted.is_some()
         };
         // A reader reads one row at a time.
         let mut of_a = self.copied.borrow_mut();
         of_a.clear();
         let is_read = self.with_words(a, |words| of_a.extend_from_slice(words)).is_some();
-        !is_read || self.with_words(b, |of_b| accepts(&of_a, of_b)).unwrap_or(true)
+        !is_read || self.with_words(b, |of_b| accepts([&of_a, of_b])).unwrap_or(true)
     }
 }
 
