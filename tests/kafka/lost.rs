@@ -80,6 +80,8 @@ impl<'b> AllTopics<'b> {
 
     /// What the topics have to add up to: the pairs, and the number of pairs in the view.
     fn until_right(&self, run: &mut Run) {
+        // The topics may be right before the run has begun.
+        run.until_live(&self.scene.input);
         let end = Instant::now() + BOUND;
         let broker = self.scene.broker;
         let expected: Vec<_> = (0..self.written).map(|n| format!("{n}a")).collect();
@@ -325,7 +327,7 @@ fn watches_expire(broker: &Broker) {
         broker.writer().texts(&list, 0, &[("w", "a text that is watched")]);
         scene.more = format!("[watch]\ntopic = \"{list}\"\n[notices]\npath = \"notices.jsonl\"\n");
         let mut run = scene.run(&[]);
-        run.says("live from offset");
+        run.until_live(&scene.input);
         let log = run.stop();
         let line =
             format!("topic \"{list}\" expires (retention.ms=3600000): each watch ends when its record");

@@ -113,7 +113,7 @@ fn records_are_read_again_under_a_corrected_rule(broker: &Broker) {
             rows(&scene, 1, &[(7, [4, 4, 4]), (8, [4, 4, 4])]);
         }
         output.until(&mut run, &[at_last, &[&*more][..usize::from(named)]].concat());
-        run.stop();
+        run.stops_live();
     }
 }
 

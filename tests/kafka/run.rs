@@ -100,8 +100,20 @@ impl Run {
 
     /// Waits until the log contains a text `times` times.
     pub(crate) fn says_often(&mut self, what: &str, times: usize) {
+        self.until_log(what, |log| log.matches(what).count() >= times);
+    }
+
+    /// Waits until the run is live in a topic. A topic of watches has such a line of its own, before the run
+    /// has begun.
+    pub(crate) fn until_live(&mut self, topic: &str) {
+        self.until_log("live", |log| {
+            log.lines().any(|line| line.contains("live from offset") && line.contains(topic))
+        });
+    }
+
+    fn until_log(&mut self, what: &str, is_there: impl Fn(&str) -> bool) {
         let end = Instant::now() + BOUND;
-        while self.log().matches(what).count() < times {
+        while !is_there(&self.log()) {
             assert!(
                 Instant::now() < end && self.child.try_wait().unwrap().is_none(),
                 "{what}: {}",

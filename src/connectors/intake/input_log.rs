@@ -110,6 +110,11 @@ impl InputLog {
         };
     }
 
+    /// The reader does not begin these files again, since what an earlier run has read is known by its spans.
+    pub(crate) fn has_begun(&self, files: FileOrder) {
+        self.0.lock().files = files;
+    }
+
     /// The reader begins a file of records, as it was found.
     pub(crate) fn begin(&self, span: InputSpan) {
         let mut list = self.0.lock();
@@ -283,5 +288,19 @@ mod tests {
         let more = InputSpan { skipped: 2, ..span("b", 5, 3) };
         assert_eq!(spans(8), (vec![span("b", 3, 2), more], None));
         assert_eq!(list.up_to(8, 9).unwrap().digest, crate::mark::digest(&known[..1]));
+    }
+
+    #[test]
+    fn files_that_are_not_begun_again_stay_in_the_order() {
+        let mut order = FileOrder::default();
+        order.add("a");
+        let list = InputLog::default();
+        list.continue_from((&[span("a", 0, 3)], 1), 3, (3, order));
+        list.has_begun(order);
+        list.begin(span("b", 3, 0));
+        list.note(5, None);
+        order.add("b");
+        let of = list.up_to(5, 9).unwrap();
+        assert_eq!((of.files, of.order), (2, order.order));
     }
 }

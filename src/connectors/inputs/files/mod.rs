@@ -151,6 +151,9 @@ impl Source for Files {
         let known_to = continued.spans.last().map_or(0, |span| span.after());
         let begin = (if continued.resumption == Resumption::Anew { 0 } else { past.begin }, continued.files);
         list.continue_from((&continued.spans, continued.stored), known_to, begin);
+        if continued.known.is_some() {
+            list.has_begun(continued.files);
+        }
         self.known = continued.known;
         Ok(continued.resumption)
     }

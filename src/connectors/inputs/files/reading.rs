@@ -138,7 +138,7 @@ impl InputReading<'_> {
         self.ends = SpanEnd::default();
         self.opened(input, skipped, is_in_folder)?;
         self.ends.is_unended |= is_plain_table(input) && is_unended(input);
-        self.cutter.wait()?;
+        self.cutter.end_input()?;
         list.end(self.cutter.position().offset, self.ends);
         Ok(())
     }

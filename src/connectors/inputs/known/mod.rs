@@ -140,6 +140,13 @@ pub(crate) fn resume(
 ) -> Result<Option<Continued>, SourceError> {
     let Some(PastList { list, resumption, stored }) = PastList::join(past) else { return Ok(None) };
     let present = PresentInputs::list(inputs);
+    let is_state_lost =
+        past.of_state.is_none() && past.of_output.as_ref().is_some_and(|output| output.stored > 0);
+    if is_state_lost && !present.is_unnamed {
+        // Equal names do not say that the files are those that were read, and there is nothing to compare.
+        tracing::info!("the state that listed the inputs is lost: all are read again");
+        return Ok(Some(Continued::anew()));
+    }
     let groups = groups(&list.spans, &present);
     let gone: Vec<&FileSpans> = groups.iter().filter(|group| group.is_gone()).collect();
     let keeps = rule == GoneInputs::Keep && !gone.is_empty();

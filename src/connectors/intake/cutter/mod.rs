@@ -289,6 +289,11 @@ impl<'q> Cutter<'q> {
         if self.line_at == Some(self.next) { self.flush() } else { self.flush_if_full() }
     }
 
+    /// Pushes the open batch, since the present input has been read to its end. Others may follow.
+    pub(crate) fn end_input(&mut self) -> Result<(), Closed> {
+        self.flush()
+    }
+
     /// Pushes the open batch, since the reader is about to wait for input between two records.
     pub(crate) fn wait(&mut self) -> Result<(), Closed> {
         self.flush()?;

@@ -100,6 +100,12 @@ impl KafkaFailure {
     }
 }
 
+/// Whether an error only says that the role may not use the group of a client. A client that reads partitions
+/// which are assigned to it works without: the group is only a name for monitoring.
+pub fn is_of_group(error: &KafkaError) -> bool {
+    code_of(error) == Some(RDKafkaErrorCode::GroupAuthorizationFailed)
+}
+
 /// The code of an error; `None` if it has none.
 pub fn code_of(error: &KafkaError) -> Option<RDKafkaErrorCode> {
     match error {

@@ -33,6 +33,6 @@ pub use admin::{
 #[cfg(feature = "kafka")]
 pub use client::{Consumer, Producer, close_in_background};
 #[cfg(feature = "kafka")]
-pub use failure::{KafkaFailure, code_of};
+pub use failure::{KafkaFailure, code_of, is_of_group};
 #[cfg(feature = "kafka")]
 pub use watch::Watch;

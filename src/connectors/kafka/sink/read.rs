@@ -17,7 +17,7 @@ use rdkafka::message::Message as _;
 use rdkafka::topic_partition_list::Offset;
 
 use crate::kafka::broker::{
-    Connection, Consumer, KafkaFailure, close_in_background, find_topic, offset_range,
+    Connection, Consumer, KafkaFailure, close_in_background, find_topic, is_of_group, offset_range,
 };
 use dupflow_core::time::{Clock, SystemClock};
 
@@ -292,7 +292,7 @@ fn partition(
             Some(Err(KafkaError::PartitionEOF(ended))) if ended == number => return Ok(()),
             Some(Err(error)) => {
                 let failure = KafkaFailure::from_error(&error, &what);
-                if !failure.is_retriable() {
+                if !failure.is_retriable() && !is_of_group(&error) {
                     return Err(io::Error::other(failure));
                 }
             }

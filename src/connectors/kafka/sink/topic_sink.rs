@@ -313,9 +313,10 @@ impl Sink for KafkaSink {
         let admin = Admin::new(&self.output.connection).map_err(io_error)?;
         // No client joins the group of a topic that does not exist.
         admin.ensure_with(side_topic(name), KEEPS_ALL).map_err(io_error)?;
+        // Before it is read: if it is created again meanwhile, the rows that were read are not in it.
+        self.owned.add(&admin, name, TopicRole::Rows).map_err(io_error)?;
         self.owned.hold(TopicHolder::join(&self.output, name).map_err(io_error)?);
-        self.output.side_rows(name, each)?;
-        self.owned.add(&admin, name, TopicRole::Rows).map(drop).map_err(io_error)
+        self.output.side_rows(name, each)
     }
 
     fn side(&mut self, name: &str, epoch: Epoch, deltas: &[SideDelta]) -> io::Result<()> {

@@ -14,7 +14,7 @@ use super::reader::seconds;
 use super::topic::Kafka;
 use crate::formats::KeyedRecord;
 use crate::intake::{ChangedRecord, SourceError};
-use crate::kafka::broker::KafkaFailure;
+use crate::kafka::broker::{KafkaFailure, is_of_group};
 use dupflow_core::time::{Clock, LastRecord, SystemClock};
 
 /// How long each poll waits.
@@ -62,7 +62,7 @@ pub(super) fn changed(
             Some(Err(KafkaError::PartitionEOF(partition))) => (partition, None),
             Some(Err(error)) => {
                 let failure = KafkaFailure::from_error(&error, &kafka.what());
-                if failure.is_retriable() && clock.now() < patience {
+                if (failure.is_retriable() || is_of_group(&error)) && clock.now() < patience {
                     continue;
                 }
                 return Err(kafka.failed(&failure));

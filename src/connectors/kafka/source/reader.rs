@@ -17,7 +17,7 @@ use crate::formats::{KeyedRecord, KeyedRecords};
 use crate::intake::{
     BadRecords, Batch, Closed, LateReading, Payload, Queue, Refused, SourceError, SourceReader,
 };
-use crate::kafka::broker::{KafkaFailure, code_of, topic_by_name};
+use crate::kafka::broker::{KafkaFailure, code_of, is_of_group, topic_by_name};
 use crate::mark::Topic;
 use dupflow_core::time::{Clock, Offsets, SystemClock, unix_milliseconds};
 
@@ -344,8 +344,7 @@ impl TopicReading<'_> {
         match KafkaFailure::from_error(error, &self.kafka.what()) {
             // The client has logged it, or recovers by itself.
             KafkaFailure::Retriable(_) | KafkaFailure::Fenced(_) => Ok(()),
-            // The group is only a name for monitoring.
-            KafkaFailure::Fatal(_) if code == Some(RDKafkaErrorCode::GroupAuthorizationFailed) => Ok(()),
+            KafkaFailure::Fatal(_) if is_of_group(error) => Ok(()),
             KafkaFailure::Absent(_) => self.find_topic(),
             fatal @ KafkaFailure::Fatal(_) => {
                 let told = self.client.get().context().last().filter(|last| !last.is_retriable());

@@ -18,7 +18,7 @@ use super::reader::put;
 use super::topic::{DetachedClient, Kafka};
 use crate::formats::{KeyedRecords, ShapeReader};
 use crate::intake::{FoundText, NoText, SourceError, Texts, of_event};
-use crate::kafka::broker::{KafkaFailure, code_of};
+use crate::kafka::broker::{KafkaFailure, code_of, is_of_group};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::text::TextColumns;
@@ -106,7 +106,8 @@ impl KafkaTexts {
                     if is_lost {
                         return Err(NoText::Gone(format!("{place} has expired")));
                     }
-                    if !KafkaFailure::from_error(&error, &self.kafka.what()).is_retriable() {
+                    let failure = KafkaFailure::from_error(&error, &self.kafka.what());
+                    if !failure.is_retriable() && !is_of_group(&error) {
                         return Err(unread(&error));
                     }
                 }
