@@ -2,8 +2,8 @@
 //! run finds.
 //!
 //! Bug classes: a new file that sorts before those that were read is never read, and another one twice; a
-//! file that was replaced keeps the documents of the earlier one; a text that was edited keeps its pair; a restart
-//! that finds fewer records than were read.
+//! file that was replaced keeps the documents of the earlier one; a text that was edited keeps its pair; a
+//! restart that finds fewer records than were read.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -158,7 +158,7 @@ fn end(place: &Place, name: &str, how: &str) {
     match how {
         "missing" => std::fs::remove_file(path).unwrap(),
         "replaced" => {
-            place.file(name, lines(&[("new", "market"), ("newer", "bridge"), ("newest", "bridge")]))
+            place.file(name, lines(&[("new", "market"), ("newer", "bridge"), ("newest", "bridge")]));
         }
         _ => {
             let read = place.read(name);

@@ -4,6 +4,13 @@
 //! or disappears; output that depends on the number of workers or on how the input is compressed and divided;
 //! an output that cannot be read back; quadratic work in a hot block.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::shadow_unrelated,
+    reason = "a test panics on failure, says what it skips, and is a sequence of small cases"
+)]
+
 mod against;
 mod arrivals;
 mod audit;

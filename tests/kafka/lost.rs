@@ -347,8 +347,8 @@ fn copy_all(from: &Path, to: &Path) {
     }
 }
 
-/// The end of the input is lost and written on: other records are at the offsets that were read. In the second
-/// scene its first record has expired as well.
+/// The end of the input is lost and written on: other records are at the offsets that were read. In the
+/// second scene its first record has expired as well.
 fn a_broker_is_restored_from_a_copy(broker: &Broker) {
     let Some(data) = broker.data() else {
         println!("SKIPPED lost::a_broker_is_restored_from_a_copy: it needs the broker of broker.sh");

@@ -51,9 +51,12 @@ fn scene<'b>(broker: &'b Broker, settings: &str) -> (Scene<'b>, Output) {
 }
 
 /// Settings before and after, options of both runs, and the pairs under each. With all records there.
+/// A rule that was wrong, the right one, and what each gives.
+type Change<'a> = (&'a str, &'a str, &'a str, &'a [&'a str], &'a [&'a str], &'a [&'a str]);
+
 fn records_are_read_again_under_a_corrected_rule(broker: &Broker) {
     let body = "source.text_path = \"body\"\n";
-    let changes: &[(&str, &str, &str, &[&str], &[&str], &[&str])] = &[
+    let changes: &[Change<'_>] = &[
         (
             "source.text_path",
             "source.text_path = \"title\"\n",

@@ -2,7 +2,8 @@
 //! state. This program runs on, also where the input has expired.
 //!
 //! The fixture was made by `produce` and `run -p exact --set threshold=0.6` of the program that its folder
-//! names, from topic `documents` (two partitions) to `pairs`, in a store of `broker.sh` that was then stopped.
+//! names, from topic `documents` (two partitions) to `pairs`, in a store of `broker.sh` that was then
+//! stopped.
 
 use std::path::Path;
 

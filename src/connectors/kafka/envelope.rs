@@ -10,8 +10,8 @@ pub enum OutputEnvelope {
     /// keep its number of partitions.
     ///
     /// - Pairs: `{"epoch":…,"a":…,"b":…,"similarity":…}`, or no value (a tombstone) when the pair ends.
-    /// - Clusters: the cluster that a document is in, `{"epoch":…,"document":…,"cluster":…}`, or no value when
-    ///   it leaves.
+    /// - Clusters: the cluster that a document is in, `{"epoch":…,"document":…,"cluster":…}`, or no value
+    ///   when it leaves.
     Upsert,
 }
 

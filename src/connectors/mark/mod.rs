@@ -55,8 +55,8 @@ pub struct Mark {
     /// clock of the writing process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
-    /// If the input was compacted when it was read: how long it kept deletes, in milliseconds. Marks of earlier
-    /// versions do not have it.
+    /// If the input was compacted when it was read: how long it kept deletes, in milliseconds. Marks of
+    /// earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletes_kept_ms: Option<u64>,
     /// The epoch of the stored state when the mark was written, if one was stored.

@@ -122,8 +122,8 @@ impl OwnedFile {
         Ok(())
     }
 
-    /// Reads the whole file line by line, each with its end. A last line without an end, as a crash leaves it,
-    /// is left out: it has to begin as all lines do, or to have no value.
+    /// Reads the whole file line by line, each with its end. A last line without an end, as a crash leaves
+    /// it, is left out: it has to begin as all lines do, or to have no value.
     ///
     /// # Errors
     /// If the file cannot be read; if what follows the last line is no part of one.

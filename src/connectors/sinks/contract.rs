@@ -10,8 +10,8 @@ use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::{Epoch, EpochTimes, Progress};
 
-/// Looks whether what a run writes is still what it began with. Returns the time after which to look again; an
-/// error ends the run.
+/// Looks whether what a run writes is still what it began with. Returns the time after which to look again;
+/// an error ends the run.
 pub type OutputGuard = Box<dyn FnMut() -> io::Result<Duration> + Send>;
 
 /// A destination of pair deltas.

@@ -15,8 +15,9 @@
 //! A reader that wants whole commits reads up to `length`. A reader that follows the file may see lines of a
 //! commit in progress, which a restart removes. Other programs must not write to the file: the lock is
 //! advisory and does not prevent it. A run ends before the next commit if the file is not its own any more
-//! ([`OwnedFile::check`]). A restart reads the whole file, and refuses one that is shorter than its mark says,
-//! or whose bytes up to there are others (`digest`; in marks of older versions the last 4 KiB only, `end`).
+//! ([`OwnedFile::check`]). A restart reads the whole file, and refuses one that is shorter than its mark
+//! says, or whose bytes up to there are others (`digest`; in marks of older versions the last 4 KiB only,
+//! `end`).
 
 use std::io::{self, BufRead, Write};
 use std::path::Path;

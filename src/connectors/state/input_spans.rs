@@ -1,8 +1,8 @@
 //! The list of inputs in the state: its spans, as records of segments under their numbers.
 //!
 //! A publish adds the spans that the mark has beyond those that are stored. They are written together with
-//! the last files that have no more spans than they; so there are few files, and a span is written again as often
-//! as the list doubles.
+//! the last files that have no more spans than they; so there are few files, and a span is written again as
+//! often as the list doubles.
 
 use super::error::StateError;
 use super::files::{SegmentNames, StateFiles};

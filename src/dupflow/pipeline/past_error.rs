@@ -44,8 +44,8 @@ pub enum PastError {
     },
     /// The output was written in the other envelope.
     #[error(
-        "the output was written by another pipeline: sink.envelope is {was} there and {is} here: a topic with \
-        records of both follows neither contract; set sink.envelope back, or name another sink.topic"
+        "the output was written by another pipeline: sink.envelope is {was} there and {is} here: a topic \
+        with records of both follows neither contract; set sink.envelope back, or name another sink.topic"
     )]
     OtherEnvelope {
         /// The envelope of its records.

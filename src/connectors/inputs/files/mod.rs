@@ -264,9 +264,9 @@ impl FilesReader {
             wanted,
             first: 0,
             end,
-            hint: "the inputs are not those that the output was made of; put them back and name them all, in the \
-                   same order: one start lists what was read of each, and then source.gone decides about those \
-                   that go",
+            hint: "the inputs are not those that the output was made of; put them back and name them all, in \
+                   the same order: one start lists what was read of each, and then source.gone decides about \
+                   those that go",
         })
     }
 }

@@ -3,8 +3,8 @@
 //! Two runs that write rows to one topic would each take the rows of the other for errors and correct them. A
 //! transactional id does not prevent that, since each run has its own. So a run joins a group that is named
 //! after the topic, and a run that finds another one in the group is refused. A run that has ended leaves the
-//! group; after a kill the broker removes it within [`SESSION`]. Runs with the same id do not count: the later
-//! one takes over.
+//! group; after a kill the broker removes it within [`SESSION`]. Runs with the same id do not count: the
+//! later one takes over.
 
 use std::fmt;
 use std::time::Duration;
@@ -65,8 +65,8 @@ impl TopicHolder {
             Ok(()) => Ok(Some(holder)),
             Err(KafkaFailure::Absent(why) | KafkaFailure::Retriable(why)) => {
                 tracing::warn!(
-                    "whether another run writes topic \"{topic}\" is not known ({why}): two runs would correct \
-                     the rows of each other; allow Read and Describe on the group \"{group}\""
+                    "whether another run writes topic \"{topic}\" is not known ({why}): two runs would \
+                     correct the rows of each other; allow Read and Describe on the group \"{group}\""
                 );
                 Ok(None)
             }
@@ -126,8 +126,8 @@ impl TopicHolder {
     fn refused(&self, other: &str) -> KafkaFailure {
         let id = other.trim_start_matches(CLIENT);
         KafkaFailure::Fatal(format!(
-            "topic \"{}\" is written by another run, with the transactional id \"{id}\": stop that run, or name \
-             another topic",
+            "topic \"{}\" is written by another run, with the transactional id \"{id}\": stop that run, or \
+             name another topic",
             self.topic
         ))
     }

@@ -13,8 +13,8 @@
 //! writes its mark there and increments the number. So:
 //!
 //! 1. A run that takes the tables over writes its name there. The run before finds another name at its next
-//!    commit, and ends. In a SQLite file it is refused before that, by the lock of a file beside it, while the
-//!    run before lives.
+//!    commit, and ends. In a SQLite file it is refused before that, by the lock of a file beside it, while
+//!    the run before lives.
 //! 2. After a commit with an unknown outcome (the connection was lost), the run reads the row again, once its
 //!    lock is free. If the number is one higher, everything was written. If it is unchanged, nothing was, and
 //!    the run writes it again.

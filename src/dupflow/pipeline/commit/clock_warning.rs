@@ -60,8 +60,8 @@ fn warn(ahead_seconds: f64, late: u64) {
         ahead_seconds = ahead_seconds.round(),
         late,
         "the clock of retention is ahead of the clock of this machine, which was ahead once: documents \
-        expire too early, and new ones are late, until the machine has caught up; if its clock is right now, stop \
-        the run and start it with --reconcile, which sets the clock back and reads the input again"
+        expire too early, and new ones are late, until the machine has caught up; if its clock is right now, \
+        stop the run and start it with --reconcile, which sets the clock back and reads the input again"
     );
 }
 

@@ -10,8 +10,8 @@
 //!
 //! Process 0 has the output and the committer, and owns the state. It takes both over once all others have
 //! opened what they need: a process that cannot begin ends no earlier run. It determines where the run
-//! begins, and sends that to the others. When one process opens an epoch, all others open it too. Once all processes
-//! have reached a line, all cross it at the same epoch.
+//! begins, and sends that to the others. When one process opens an epoch, all others open it too. Once all
+//! processes have reached a line, all cross it at the same epoch.
 //!
 //! A process that fails sends the reason, and keeps its share of the open epochs, so that none of them closes
 //! anywhere. If a process is lost, the processes that notice report it.
