@@ -266,10 +266,10 @@ mod tests {
 
     #[test]
     fn a_growing_digest_is_that_of_the_bytes_in_whatever_pieces() {
-        let bytes: Vec<u8> = (0..3 * BLOCK_BYTES as u32 + 17).map(|n| (n % 251) as u8).collect();
-        let of = |bytes: &[u8], piece: usize| {
+        let bytes: Vec<u8> = (0..251_u8).cycle().take(3 * BLOCK_BYTES + 17).collect();
+        let of = |all: &[u8], piece: usize| {
             let mut digest = GrowingDigest::default();
-            bytes.chunks(piece).for_each(|piece| digest.add(piece));
+            all.chunks(piece).for_each(|piece| digest.add(piece));
             digest.digits()
         };
         let whole = of(&bytes, bytes.len());

@@ -320,7 +320,7 @@ fn a_pipeline_file_finds_what_the_other_one_names() {
         &format!(" --set text.stop_words={}", absolute.display()),
     ];
     for (pipeline, set) in
-        ["exact", "weighted", "followed"].into_iter().flat_map(|p| sets.clone().map(|set| (p, set)))
+        ["exact", "weighted", "followed"].into_iter().flat_map(|p| sets.map(|set| (p, set)))
     {
         let scheme = |pipeline: &str| {
             let checked = place.run(&format!("check -p {pipeline}"));

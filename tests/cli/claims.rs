@@ -103,7 +103,7 @@ fn writes_on(place: &Place, run: &mut Started, n: u32) {
         fs::read_dir(place.path("state")).map_or(0, |files| {
             files
                 .filter_map(|file| file.ok()?.file_name().into_string().ok())
-                .filter_map(manifest)
+                .filter_map(|name| manifest(&name))
                 .max()
                 .unwrap_or(0)
         })
@@ -117,7 +117,7 @@ fn writes_on(place: &Place, run: &mut Started, n: u32) {
 }
 
 /// The number of a manifest.
-fn manifest(name: String) -> Option<u64> {
+fn manifest(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("manifest-")?;
     digits.parse().ok()
 }

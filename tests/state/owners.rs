@@ -139,7 +139,7 @@ fn a_store_that_cannot_be_written_is_refused_at_once() {
     for place in [file.clone(), file.join("below")] {
         let error = StoredState::inspect(Box::new(Folder::new(&place))).unwrap_err();
         assert!(
-            matches!(&error, StateError::Io { file, .. } if *file == place.display().to_string()),
+            matches!(&error, StateError::Io { file: named, .. } if *named == place.display().to_string()),
             "{error}"
         );
     }

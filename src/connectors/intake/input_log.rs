@@ -226,6 +226,7 @@ fn part(span: &InputSpan, next: u64, read: Option<ReadBytes>) -> Option<InputSpa
 }
 
 #[cfg(test)]
+#[expect(clippy::shadow_unrelated, reason = "a test is a sequence of small cases")]
 mod tests {
     use super::*;
 

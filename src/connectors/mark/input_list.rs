@@ -143,6 +143,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::shadow_unrelated, reason = "a test is a sequence of small cases")]
 mod tests {
     use super::*;
 

@@ -1,5 +1,7 @@
 //! What happens to a file beside the run that owns it.
 
+#![expect(clippy::shadow_unrelated, reason = "a test is a sequence of small cases")]
+
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -35,7 +37,7 @@ fn each_change_of_the_file_at_the_path_is_named() {
         ("holds 0 bytes, and this run has written 4: it was cut", &|| fs::write(&path, "").unwrap()),
         ("holds 3 bytes, and this run has written 4: it was cut", &|| fs::write(&path, "one").unwrap()),
         ("holds 5 bytes, and this run has written 4: another program", &|| {
-            fs::write(&path, "one\n\n").unwrap()
+            fs::write(&path, "one\n\n").unwrap();
         }),
     ];
     for (what, change) in changes {

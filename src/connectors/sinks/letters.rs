@@ -257,6 +257,7 @@ fn line(letter: &Letter) -> Value {
 }
 
 #[cfg(test)]
+#[expect(clippy::shadow_unrelated, reason = "a test is a sequence of small cases")]
 mod tests {
     use super::*;
     use dupflow_core::doc::Position;

@@ -70,6 +70,8 @@ fn continues(earlier: &[InputSpan], later: &[InputSpan]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::*;
 
     fn span(name: &str, first: u64, records: u64) -> InputSpan {
@@ -88,22 +90,23 @@ mod tests {
             ..InputList::default()
         };
         let part = span("b", 3, 1);
-        let of = |state: InputList, output: InputList| {
-            let past = PastInputs { of_state: Some(state), of_output: Some(output), ..PastInputs::default() };
+        let of = |of_state: InputList, of_output: InputList| {
+            let (of_state, of_output) = (Some(of_state), Some(of_output));
+            let past = PastInputs { of_state, of_output, ..PastInputs::default() };
             PastList::join(&past).map(|past| (past.list.spans, past.resumption, past.stored)).unwrap()
         };
         let both = vec![a.clone(), b.clone()];
         assert_eq!(
-            of(state(Some(part.clone())), output(&[a.clone()], &[b.clone()])),
+            of(state(Some(part.clone())), output(from_ref(&a), from_ref(&b))),
             (both.clone(), Resumption::AsRead, 1)
         );
         assert_eq!(of(state(None), output(&[], &both)), (both, Resumption::AsRead, 1));
         // The output is of another list, or does not say what it read after the state.
         let own = (vec![a.clone(), part.clone()], Resumption::FromState, 1);
         for other in [
-            output(&[span("c", 0, 3)], &[b.clone()]),
-            output(&[a.clone()], &[span("c", 3, 4)]),
-            InputList { is_cut: true, ..output(&[a.clone()], &[]) },
+            output(&[span("c", 0, 3)], from_ref(&b)),
+            output(from_ref(&a), &[span("c", 3, 4)]),
+            InputList { is_cut: true, ..output(from_ref(&a), &[]) },
         ] {
             assert_eq!(of(state(Some(part.clone())), other), own);
         }

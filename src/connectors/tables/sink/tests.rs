@@ -1,5 +1,7 @@
 //! The tables of an output as a reader of the database finds them.
 
+#![expect(clippy::shadow_unrelated, reason = "a test is a sequence of small cases")]
+
 use std::time::Duration;
 
 use super::*;
