@@ -185,22 +185,27 @@ fn follow_advice(fixture: &Fixture, place: &Place, refused: &Ended, before: &Row
     assert!(refused.code == 1 || refused.code == 2, "{name}: {refused:?}");
     assert_eq!(&fixture.result(place), before, "{name}: a refused start has written");
     if refused.err.contains("put them back and name them all") {
-        // What an earlier program has not listed is listed by one start with all inputs.
-        copy(&fixture.folder.join("feed"), &place.path("feed"));
-        let listed = run(place, "");
-        assert_eq!(listed.code, 0, "{name}: {listed:?}");
-        fixture.expire(place);
-        fixture.add_later(place);
-        let again = run(place, "");
-        if again.code == 0 { again } else { follow_advice(fixture, place, &again, &fixture.result(place)) }
+        put_back(fixture, place, "")
     } else if refused.err.contains("source.gone = \"keep\"") {
         let deployment = place.read("run.toml").replacen("[source]", "[source]\ngone = \"keep\"", 1);
         place.file("run.toml", deployment);
         run(place, "")
     } else {
         assert!(refused.err.contains("--reconcile"), "{name}: it does not say what to do: {refused:?}");
-        run(place, "--reconcile")
+        let ended = run(place, "--reconcile");
+        if ended.code == 0 { ended } else { put_back(fixture, place, "--reconcile") }
     }
+}
+
+/// What an earlier program has not listed is listed by one start with all inputs; then they may go.
+fn put_back(fixture: &Fixture, place: &Place, more: &str) -> Ended {
+    copy(&fixture.folder.join("feed"), &place.path("feed"));
+    let listed = run(place, more);
+    assert_eq!(listed.code, 0, "{}: {listed:?}", fixture.name);
+    fixture.expire(place);
+    fixture.add_later(place);
+    let again = run(place, "");
+    if again.code == 0 { again } else { follow_advice(fixture, place, &again, &fixture.result(place)) }
 }
 
 /// Fixtures that this build can read.
