@@ -371,6 +371,15 @@ fn reconcile_reads_the_present_inputs() {
         assert_eq!(accumulated(&place, "out"), setup.fresh(&place));
         end(&place, "in/2.jsonl", "missing");
         setup.write(&place);
+        let before = accumulated(&place, "out");
+        let refused = place.run("run -p exact -c here.toml --reconcile");
+        assert!(
+            refused.code == 1 && refused.err.contains("in/2.jsonl\" was read, and is missing"),
+            "{refused:?}"
+        );
+        assert_eq!(accumulated(&place, "out"), before, "what may have expired is not dropped by the way");
+        let setup = Setup { source: "ids = \"last\"\ngone = \"delete\"\n", ..setup };
+        setup.write(&place);
         let reconciled = place.run("run -p exact -c here.toml --reconcile");
         assert!(reconciled.code == 0 && reconciled.err.contains("is missing"), "{reconciled:?}");
         assert_eq!(accumulated(&place, "out"), setup.fresh(&place));

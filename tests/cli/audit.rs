@@ -583,19 +583,3 @@ fn a_report_does_not_say_what_is_read_and_written() {
         assert!(!refused.err.contains("precious") && place.read("victim") == "precious", "{refused:?}");
     }
 }
-
-/// Files of tools beside the inputs are no part of them.
-#[test]
-fn a_hidden_file_beside_the_inputs_is_a_note() {
-    let place = Place::new();
-    place.file("texts/a.txt", "one two three four five");
-    let made = place.run("replay -p exact --emit pairs --provenance -o report texts/");
-    assert_eq!(made.code, 0, "{made:?}");
-    place.file("texts/.DS_Store", "");
-    place.file("texts/.git/config", "");
-    let verified = verify(&place, "report texts/", true);
-    let note = "note     count of skipped records, hidden: 0 there, 2 here\n";
-    assert!(verified.out.contains(note), "{verified:?}");
-    place.file("texts/b.txt", "one two three four five");
-    verify(&place, "report texts/", false);
-}

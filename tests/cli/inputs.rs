@@ -303,3 +303,19 @@ fn files_behind_links_are_read() {
     assert!(run.out.starts_with(&pair("more/d.txt", "sub/e.txt")), "{run:?}");
     assert_eq!((&stats["documents"], &stats["skipped"]), (&json!(2), &json!({ "circular": 1 })));
 }
+
+/// Files of tools beside the inputs are no part of them.
+#[test]
+fn a_hidden_file_beside_the_inputs_is_a_note() {
+    let place = Place::new();
+    place.file("texts/a.txt", "one two three four five");
+    let made = place.run("replay -p exact --emit pairs --provenance -o report texts/");
+    assert_eq!(made.code, 0, "{made:?}");
+    place.file("texts/.DS_Store", "");
+    place.file("texts/.git/config", "");
+    let verified = place.run("verify report texts/");
+    let note = "note     count of skipped records, hidden: 0 there, 2 here\n";
+    assert!(verified.code == 0 && verified.out.contains(note), "{verified:?}");
+    place.file("texts/b.txt", "one two three four five");
+    assert_eq!(place.run("verify report texts/").code, 1, "a further document is none");
+}

@@ -95,6 +95,8 @@ pub(super) struct Past {
     pub(super) table: Option<Arc<IdfTable>>,
     /// The pairs in the output, if it is to be corrected.
     pub(super) output_pairs: Option<BTreeSet<DocPair>>,
+    /// Before which offsets the output has all dead letters.
+    pub(super) letters_up_to: Offsets,
     /// Times at which positions of the input were read, if the source records them.
     pub(super) as_of: Option<Arc<AsOf>>,
     /// Which inputs are read, if the source lists them.
@@ -195,6 +197,7 @@ impl Past {
             let at = restart.as_of().filter(|_| restart.snapshot.is_some()).filter(is_recent);
             as_of.begin(at, &begin, stay);
         }
+        let letters_up_to = restart.letters_up_to(&begin);
         let mark = Mark {
             run: run.clone(),
             progress,
@@ -215,6 +218,7 @@ impl Past {
         };
         Ok(Self {
             mark,
+            letters_up_to,
             begin,
             lines,
             live: Arc::new(LiveFrom::default()),

@@ -186,10 +186,13 @@ impl<'a> Restart<'a> {
     pub(super) fn resume_letters(&self, file: &mut LetterFile) -> Result<(), RunError> {
         let ahead = self.state_mark.as_ref().zip(self.mark.as_ref());
         let ahead = ahead.filter(|(_, mark)| !self.is_behind(mark));
+        let from_state =
+            self.state_mark.as_ref().filter(|kept| !self.is_numbered_alike() && kept.letters.is_some());
         match (self.standing, &self.mark) {
             (Standing::Forgets, Some(Mark { tally: None, .. })) => file.resume_at_end(),
             (Standing::Forgets, None) => file.begin_anew(),
-            (_, mark) => file.resume_at(ahead.map(|(kept, _)| kept).or(mark.as_ref())),
+            (Standing::At(_), _) if self.reads_files_again() => file.begin_anew(),
+            (_, mark) => file.resume_at(from_state.or(ahead.map(|(kept, _)| kept)).or(mark.as_ref())),
         }
         .map_err(RunError::Letters)?;
         let (Some((kept, mark)), here) = (ahead, file.length()) else { return Ok(()) };
@@ -200,6 +203,27 @@ impl<'a> Restart<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether the records up to the mark of the output have the numbers that they had when it was written.
+    fn is_numbered_alike(&self) -> bool {
+        self.of_this_input && !self.has_other_rules && self.resumption == Resumption::AsRead
+    }
+
+    /// Whether all present files are read from their beginning, so that all letters are written again. Records
+    /// of a topic may have expired: their letters stay.
+    fn reads_files_again(&self) -> bool {
+        self.of_this_input
+            && self.state_mark.is_none()
+            && self.input.held.is_none()
+            && !self.is_numbered_alike()
+    }
+
+    /// Before which offsets the output has the dead letters of all records; those of later ones are written,
+    /// also where they are read before the run is live.
+    pub(super) fn letters_up_to(&self, begin: &Offsets) -> Offsets {
+        let marked = self.mark.as_ref().filter(|_| self.is_numbered_alike());
+        marked.map_or_else(|| begin.clone(), |mark| mark.progress.next.clone())
     }
 
     /// Logs that the state has lost what it held when the output was last written.

@@ -154,12 +154,12 @@ pub(crate) fn resume(
         let of_names = names(&gone);
         let by_position = list.has_documents || list.is_cut || present.is_unnamed;
         match rule {
-            GoneInputs::Refuse if !past.reconcile => return Err(refused(&of_names, past, by_position)),
+            GoneInputs::Refuse => return Err(refused(&of_names, past, by_position)),
             GoneInputs::Keep if past.of_state.is_none() || by_position => return Err(not_kept(&of_names)),
             GoneInputs::Keep => {
                 tracing::warn!(inputs = of_names, "inputs are gone: their documents are kept");
             }
-            GoneInputs::Refuse | GoneInputs::Delete => {
+            GoneInputs::Delete => {
                 tracing::warn!(inputs = of_names, "inputs are gone: all others are read again");
                 return Ok(Some(Continued::anew()));
             }

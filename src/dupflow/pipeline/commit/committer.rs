@@ -34,10 +34,12 @@ use dupflow_connectors::intake::{Announce, AsOf, BadRecords, InputLog, SourceErr
 use dupflow_connectors::mark::{InputList, MOST_SPANS, Mark};
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::watch::{NoticeFile, WatchList};
-use dupflow_core::doc::DocChange;
+use dupflow_core::doc::{DocChange, Letter, Position};
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::run::metrics::{Counter, Metrics};
-use dupflow_core::time::{Clock, Epoch, EpochTimes, LiveFrom, Progress, unix_milliseconds, unix_seconds};
+use dupflow_core::time::{
+    Clock, Epoch, EpochTimes, LiveFrom, Offsets, Progress, unix_milliseconds, unix_seconds,
+};
 use dupflow_engine::dataflow::ClosedEpoch;
 
 /// Approximate limit of corrections in one commit: a broker limits the duration of a transaction.
@@ -68,6 +70,10 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) past: Epoch,
     /// Publishes the committed positions of the input.
     pub(in crate::pipeline) announce: Option<Announce>,
+    /// Before which offsets the output has all dead letters.
+    pub(in crate::pipeline) letters_up_to: Offsets,
+    /// Letters of later records that were read before the run is live.
+    pub(in crate::pipeline) new_letters: Vec<Letter>,
     /// The last repeated epoch, or the epoch before the first.
     pub(in crate::pipeline) repeated: Progress,
     /// Whether the sink has been notified that the run is live.
@@ -107,6 +113,8 @@ impl Committer {
             corrected: past.output_pairs.take().map(|there| Corrected { there, here: BTreeMap::new() }),
             past: past.mark.progress.epoch,
             announce: None,
+            letters_up_to: std::mem::take(&mut past.letters_up_to),
+            new_letters: Vec::new(),
             repeated: past.mark.progress.clone(),
             notified_live: false,
             sides: SideOutputs::default(),
@@ -194,12 +202,7 @@ impl Committer {
             for (partition, next) in &progress.next {
                 self.mark.start.entry(*partition).or_insert(*next);
             }
-            if let Some(file) = &mut self.letters {
-                file.append(letters).map_err(RunError::Letters)?;
-            }
-            if let Some(tally) = &mut self.mark.tally {
-                letters.iter().for_each(|bad| *tally.bad.entry(bad.reason.to_string()).or_default() += 1);
-            }
+            self.write_letters(letters)?;
             self.pass_documents(documents, false)?;
             if !upserts.is_empty() {
                 self.sink.upserts(upserts).map_err(RunError::Sink)?;
@@ -240,6 +243,17 @@ impl Committer {
             last = progress.clone();
         }
         last
+    }
+
+    /// Writes letters to their file, and counts them.
+    fn write_letters(&mut self, letters: &[Letter]) -> Result<(), RunError> {
+        if let Some(file) = &mut self.letters {
+            file.append(letters).map_err(RunError::Letters)?;
+        }
+        if let Some(tally) = &mut self.mark.tally {
+            letters.iter().for_each(|bad| *tally.bad.entry(bad.reason.to_string()).or_default() += 1);
+        }
+        Ok(())
     }
 
     /// Passes the changed documents of an epoch to the sink.
@@ -306,7 +320,14 @@ impl Committer {
         self.reached(&epoch.progress)?;
         self.sides.restored(&epoch);
         let ClosedEpoch { progress, deltas, documents, kept, kept_by_others, notices, letters, .. } = epoch;
-        letters.iter().for_each(|bad| self.bad.repeated(&bad.reason));
+        for letter in letters {
+            let Position { partition, offset } = letter.position;
+            if self.letters_up_to.get(&partition).is_some_and(|up_to| offset < *up_to) {
+                self.bad.repeated(&letter.reason);
+            } else {
+                self.new_letters.push(letter);
+            }
+        }
         if let Some(file) = &mut self.notices {
             file.restored(notices);
         }
@@ -365,6 +386,9 @@ impl Committer {
         let mut deltas: Vec<_> = went.chain(here.difference(&there).map(|pair| delta(pair, 1))).collect();
         deltas.sort_unstable_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
         tracing::info!(corrections = deltas.len(), pairs = here.len(), "the output is corrected");
+        let letters = std::mem::take(&mut self.new_letters);
+        self.write_letters(&letters)?;
+        let mut letters = &*letters;
         // Corrections are of no event.
         self.sink.times(EpochTimes { event: None, committed: unix_seconds() });
         let mut rest = &*deltas;
@@ -374,12 +398,12 @@ impl Committer {
             let (piece, left) = rest.split_at(rest.partition_point(|next| next.pair.pair <= *last));
             rest = left;
             self.mark.in_correction = !rest.is_empty();
-            self.sink.epoch(&progress, piece, &[]).map_err(RunError::Sink)?;
+            self.sink.epoch(&progress, piece, std::mem::take(&mut letters)).map_err(RunError::Sink)?;
             self.write(progress.clone())?;
             self.metrics.add_written(piece);
         }
         if deltas.is_empty() {
-            self.sink.epoch(&progress, &[], &[]).map_err(RunError::Sink)?;
+            self.sink.epoch(&progress, &[], letters).map_err(RunError::Sink)?;
             self.write(progress)?;
         }
         if let Some(keeper) = &self.keeper {

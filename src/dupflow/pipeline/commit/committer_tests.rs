@@ -58,6 +58,8 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         corrected: None,
         past,
         announce: None,
+        letters_up_to: [(0, u64::MAX)].into(),
+        new_letters: Vec::new(),
         repeated: mark(past).progress,
         notified_live: false,
         sides: SideOutputs::default(),

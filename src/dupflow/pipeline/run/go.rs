@@ -116,6 +116,7 @@ impl ProcessGroup {
                         writer,
                         table,
                         output_pairs: None,
+                        letters_up_to: Offsets::new(),
                         as_of: None,
                         reading: None,
                     });
