@@ -18,6 +18,7 @@ mod found;
 mod past;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use found::{Likeness, compare, is_named};
@@ -123,6 +124,11 @@ impl FileSpans {
         self.last.skipped + self.last.records
     }
 
+    /// Whether the file is there, and is no input any more. A run that reconciles takes that as meant.
+    fn is_left_out(&self) -> bool {
+        matches!(self.compared, Likeness::Same) && Path::new(&self.last.name).is_file()
+    }
+
     /// Whether it is known where its records were, and they are not there.
     fn is_gone(&self) -> bool {
         self.found.is_none() && is_named(&self.last)
@@ -154,12 +160,14 @@ pub(crate) fn resume(
         let of_names = names(&gone);
         let by_position = list.has_documents || list.is_cut || present.is_unnamed;
         match rule {
-            GoneInputs::Refuse => return Err(refused(&of_names, past, by_position)),
+            GoneInputs::Refuse if !past.reconcile || !gone.iter().all(|group| group.is_left_out()) => {
+                return Err(refused(&of_names, past, by_position));
+            }
             GoneInputs::Keep if past.of_state.is_none() || by_position => return Err(not_kept(&of_names)),
             GoneInputs::Keep => {
                 tracing::warn!(inputs = of_names, "inputs are gone: their documents are kept");
             }
-            GoneInputs::Delete => {
+            GoneInputs::Refuse | GoneInputs::Delete => {
                 tracing::warn!(inputs = of_names, "inputs are gone: all others are read again");
                 return Ok(Some(Continued::anew()));
             }
