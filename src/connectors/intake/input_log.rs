@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::mark::{InputList, InputSpan};
 use dupflow_core::hash;
 
-/// See the [module](self).
+/// The list of inputs of a run, shared by the reader and the committer.
 #[derive(Debug, Default)]
 pub struct InputLog(Mutex<ListState>);
 

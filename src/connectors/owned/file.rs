@@ -227,7 +227,7 @@ impl OwnedFile {
         })
     }
 
-    /// Replaces the whole file, durably, as [`replace`].
+    /// Replaces the whole file, durably, as [`replace`](super::replace).
     ///
     /// # Errors
     /// Any error of the file.

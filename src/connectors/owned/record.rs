@@ -45,7 +45,7 @@ impl OwnedRecord {
         self.held.as_ref().map(|(_, bytes)| &**bytes)
     }
 
-    /// Replaces it, as [`replace`].
+    /// Replaces it, as [`replace`](super::replace).
     ///
     /// # Errors
     /// Any error of the file, with its path; that another run has written it.
