@@ -402,9 +402,9 @@ fn standard_input_skips_what_was_read() {
     assert_eq!((more.code, accumulated(&place, "out").len()), (0, 1), "{more:?}");
 }
 
-/// More files than a mark lists, without a state.
+/// More files than a mark lists, without a state: the rest of the list is beside the mark.
 #[test]
-fn many_files_without_a_state_are_compared_by_their_order() {
+fn many_files_without_a_state_are_listed_beside_the_mark() {
     let setup = Setup { has_state: false, ..Setup::LINES };
     let place = Place::new();
     for number in 0..600 {
@@ -415,7 +415,224 @@ fn many_files_without_a_state_are_compared_by_their_order() {
     setup.follows(&place, "many");
     place.file("in/0500b.jsonl", lines(&[("new", "thing7")]));
     setup.follows(&place, "one more");
+    place.file("in/0010.jsonl", place.read("in/0010.jsonl") + &lines(&[("more", "thing9")]));
+    setup.follows(&place, "one has grown");
+    std::fs::rename(place.path("in/0020.jsonl"), place.path("in/moved.jsonl")).unwrap();
+    setup.follows(&place, "one has another name");
     assert!(place.read("out.mark").len() < 10_000);
+    for how in ["missing", "replaced"] {
+        let whole = place.read("in/0002.jsonl");
+        end(&place, "in/0002.jsonl", how);
+        let refused = setup.run(&place);
+        assert!(refused.code == 1 && refused.err.contains("\"in/0002.jsonl\""), "{how}: {refused:?}");
+        place.file("in/0002.jsonl", whole);
+        setup.follows(&place, "it is put back");
+    }
+    end(&place, "in/0002.jsonl", "missing");
+    Setup { gone: "delete", ..setup }.follows(&place, "one is missing");
+    std::fs::remove_file(place.path("out.mark.inputs")).unwrap();
+    let refused = setup.run(&place);
+    assert!(refused.code == 1 && refused.err.contains("out.mark.inputs"), "{refused:?}");
+    for old in ["out", "out.mark"] {
+        std::fs::remove_file(place.path(old)).unwrap();
+    }
+    setup.follows(&place, "begun anew, as the message says");
+}
+
+/// A record that is changed in place, before the end of the file, which keeps its size.
+#[test]
+fn a_file_that_was_edited_in_place_is_another_one() {
+    for setup in Setup::LINES.both() {
+        let place = Place::new();
+        let many: Vec<_> = (0..200).map(|number| (number.to_string(), format!("thing{number}"))).collect();
+        let many: Vec<_> = many.iter().map(|(id, topic)| (&**id, &**topic)).collect();
+        let first = lines(&[("a", "bridge"), ("b", "bridge")]);
+        place.file("in/1.jsonl", first.clone() + &lines(&many));
+        setup.follows(&place, "first");
+        place.file("in/1.jsonl", first.replacen("bridge", "market", 2) + &lines(&many));
+        let refused = setup.run(&place);
+        assert!(refused.code == 1 && refused.err.contains("has been replaced"), "{refused:?}");
+        Setup { gone: "delete", ..setup }.follows(&place, "edited");
+        assert_eq!(accumulated(&place, "out").len(), 0);
+    }
+}
+
+/// The rules of the documents are corrected, and an input has expired: the list lies in the state, whose
+/// documents cannot be used.
+#[test]
+fn an_expired_input_is_not_dropped_by_a_corrected_rule() {
+    let place = Place::new();
+    place.file("in/1.jsonl", lines(&[("a", "bridge"), ("b", "bridge")]));
+    Setup::LINES.follows(&place, "first");
+    let both = lines(&[("c", "market"), ("d", "market")]).replace("\"text\"", "\"body\"");
+    place.file("in/2.jsonl", both.replace("\"body\":", "\"text\":\"another\",\"body\":"));
+    Setup::LINES.follows(&place, "the list is in the state");
+    std::fs::remove_file(place.path("in/1.jsonl")).unwrap();
+    let reconcile = |gone: &'static str| {
+        Setup { gone, source: "text_path = \"body\"\n", ..Setup::LINES }.write(&place);
+        place.run("run -p exact -c here.toml --reconcile")
+    };
+    for (gone, says) in [("", "source.gone = \"delete\""), ("keep", "the rules by which records become")] {
+        let before = place.read("out");
+        let refused = reconcile(gone);
+        assert!(
+            refused.code == 1 && refused.err.contains("in/1.jsonl") && refused.err.contains(says),
+            "{refused:?}"
+        );
+        assert_eq!(place.read("out"), before);
+    }
+    let deleted = reconcile("delete");
+    assert!(deleted.code == 0 && deleted.err.contains("in/1.jsonl"), "{deleted:?}");
+    assert_eq!(accumulated(&place, "out"), BTreeSet::from([("c".to_owned(), "d".to_owned())]));
+}
+
+/// The list lay in a state that is lost: what is missing is not known by name.
+#[test]
+fn a_lost_state_does_not_hide_an_expired_input() {
+    for gone in ["", "keep"] {
+        let place = Place::new();
+        let setup = Setup { gone, ..Setup::LINES };
+        place.file("in/1.jsonl", lines(&[("a", "bridge"), ("b", "bridge")]));
+        setup.follows(&place, "first");
+        place.file("in/2.jsonl", lines(&[("c", "market"), ("d", "market")]));
+        setup.follows(&place, "the list is in the state");
+        std::fs::remove_dir_all(place.path("state")).unwrap();
+        for what in ["all inputs are there", "the list is in the new state"] {
+            place.file(format!("in/{what}.jsonl"), lines(&[(what, "harbour")]));
+            setup.follows(&place, what);
+        }
+        std::fs::remove_dir_all(place.path("state")).unwrap();
+        std::fs::remove_file(place.path("in/1.jsonl")).unwrap();
+        let before = place.read("out");
+        let refused = setup.run(&place);
+        assert!(refused.code == 1 && refused.err.contains("is lost"), "{refused:?}");
+        assert_eq!(place.read("out"), before);
+        let reconciled = place.run("run -p exact -c here.toml --reconcile");
+        assert_eq!(reconciled.code, 0, "as the message says: {reconciled:?}");
+        assert_eq!(accumulated(&place, "out"), setup.fresh(&place));
+    }
+}
+
+/// A folder of texts that is empty, as one whose disk is not mounted.
+#[test]
+fn an_empty_folder_does_not_delete_everything() {
+    for setup in (Setup { inputs: "\"in\"", ..Setup::LINES }).both() {
+        let place = Place::new();
+        place.file("in/a.txt", text("bridge"));
+        place.file("in/b.txt", text("bridge"));
+        setup.follows(&place, "first");
+        for name in ["in/a.txt", "in/b.txt"] {
+            std::fs::remove_file(place.path(name)).unwrap();
+        }
+        let refused = setup.run(&place);
+        assert!(refused.code == 1 && refused.err.contains("no input is there any more"), "{refused:?}");
+        Setup { gone: "delete", ..setup }.follows(&place, "as the message says");
+    }
+}
+
+/// What is written anew at the end of each run has nothing that must be corrected.
+#[test]
+fn a_list_with_a_state_follows_every_change() {
+    let place = Place::new();
+    let run = |gone: &str, source: &str, more: &str| {
+        place.file(
+            "here.toml",
+            format!(
+                "[source]\nkind = \"files\"\ninputs = [\"in/*.jsonl\"]\n{gone}{source}[state]\npath = \
+                 \"state\"\n[sink]\nkind = \"lines\"\npath = \"list\"\nemit = \"pairs\"\n"
+            ),
+        );
+        place.run(format!("run -p exact -c here.toml {more}").trim())
+    };
+    place.file("in/1.jsonl", lines(&[("a", "bridge"), ("b", "bridge")]));
+    let both = lines(&[("c", "market"), ("d", "market")]).replace("\"text\"", "\"body\"");
+    place.file("in/2.jsonl", both.replace("\"body\":", "\"text\":\"the market of this town\",\"body\":"));
+    let first = run("", "", "");
+    assert_eq!((first.code, place.read("list").lines().count()), (0, 2), "{first:?}");
+    std::fs::remove_file(place.path("in/1.jsonl")).unwrap();
+    assert_eq!(run("", "", "").code, 1);
+    let deleted = run("gone = \"delete\"\n", "", "");
+    assert_eq!((deleted.code, place.read("list").lines().count()), (0, 1), "{deleted:?}");
+    let refused = run("", "text_path = \"body\"\n", "");
+    assert!(refused.code == 1 && refused.err.contains("--reconcile"), "{refused:?}");
+    let reconciled = run("", "text_path = \"body\"\n", "--reconcile");
+    assert_eq!((reconciled.code, place.read("list").lines().count()), (0, 1), "{reconciled:?}");
+}
+
+/// An archive that is still being written, plain or compressed.
+#[test]
+fn a_record_of_an_archive_that_was_completed_is_read() {
+    let all = [("a1", "bridge"), ("b1", "market"), ("a2", "bridge"), ("b2", "market")];
+    let [plain, packed] = ["warc", "warc.gz"].map(|format| {
+        let end = |count| encoded(format, &all[..count]).len();
+        (format, encoded(format, &all), (end(2) + end(3)) / 2)
+    });
+    for setup in (Setup { inputs: "\"in\"", ..Setup::LINES }).both() {
+        for (format, whole, half) in [&plain, &packed] {
+            let (place, name) = (Place::new(), format!("in/1.{format}"));
+            place.file(&name, &whole[..*half]);
+            let run = setup.run(&place);
+            assert_eq!(run.code, 0, "{run:?}");
+            place.file(&name, whole);
+            setup.follows(&place, format);
+            assert_eq!(accumulated(&place, "out").len(), 2, "{format}");
+        }
+    }
+}
+
+/// Lines of another program are not cut off.
+#[test]
+fn what_others_have_appended_is_refused() {
+    for (name, remedy) in [("out", "take it out of the file"), ("dead", "move it away")] {
+        let place = Place::new();
+        let setup = Setup { source: "[dead_letter]\npath = \"dead\"\n", ..Setup::LINES };
+        place.file("in/1.jsonl", lines(&[("a", "bridge"), ("b", "bridge")]) + "oops\n");
+        assert_eq!(setup.run(&place).code, 0);
+        let own = place.read(name);
+        place.file(name, own.clone() + "# a note\n");
+        let refused = setup.run(&place);
+        assert!(refused.code == 1 && refused.err.contains(remedy), "{refused:?}");
+        assert_eq!(place.read(name), own.clone() + "# a note\n");
+        // As a crash leaves it, in a commit.
+        place.file(name, own.clone() + &own[..own.len() / 2]);
+        assert_eq!(setup.run(&place).code, 0);
+        assert_eq!(place.read(name), own);
+    }
+}
+
+/// Letters that were taken away stay away; a part of one is no letter.
+#[test]
+fn letters_that_end_in_the_middle_are_refused() {
+    let place = Place::new();
+    let setup = Setup { source: "[dead_letter]\npath = \"dead\"\n", ..Setup::LINES };
+    place.file("in/1.jsonl", lines(&[("a", "bridge")]) + "oops\noops\n");
+    assert_eq!(setup.run(&place).code, 0);
+    let letters = place.read("dead");
+    place.file("dead", &letters[..letters.len() - 9]);
+    place.file("in/2.jsonl", "oops\n");
+    let refused = setup.run(&place);
+    assert!(refused.code == 1 && refused.err.contains("in the middle of a letter"), "{refused:?}");
+    place.file("dead", "");
+    assert_eq!(setup.run(&place).code, 0);
+    assert_eq!(place.read("dead").lines().count(), 1);
+}
+
+/// A pipe has no bytes that a later run could compare.
+#[cfg(unix)]
+#[test]
+fn a_named_pipe_is_skipped_by_count() {
+    let place = Place::new();
+    assert!(std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
+    let setup = Setup { inputs: "\"pipe\"", has_state: false, ..Setup::LINES };
+    let mut feed = lines(&[("a", "bridge"), ("b", "market")]);
+    for (more, pairs) in [("", 0), ("bridge", 1)] {
+        feed += &lines(&[("c", more)][..usize::from(!more.is_empty())]);
+        let (path, bytes) = (place.path("pipe"), feed.clone());
+        let writer = std::thread::spawn(move || std::fs::write(path, bytes));
+        let run = setup.run(&place);
+        writer.join().unwrap().unwrap();
+        assert_eq!((run.code, accumulated(&place, "out").len()), (0, pairs), "{run:?}");
+    }
 }
 
 /// Takes the list of inputs out of the mark, as an earlier version wrote it.
@@ -438,6 +655,16 @@ fn a_mark_without_a_list_goes_on_as_before() {
     let run = setup.run(&place);
     assert!(run.code == 0 && run.err.contains("are not known: as many records as it read"), "{run:?}");
     assert_eq!(accumulated(&place, "out"), setup.fresh(&place));
+    // A start that has nothing to write lists them too.
+    let place = with_three(setup);
+    without_list(&place);
+    setup.follows(&place, "nothing new");
+    place.file("in/0.jsonl", lines(&[("g", "market")]));
+    setup.follows(&place, "a new one after a start without news");
+    let place = with_three(setup);
+    without_list(&place);
+    place.file("in/4.jsonl", lines(&[("f", "bridge")]));
+    assert_eq!(setup.run(&place).code, 0);
     // From then on it is known.
     place.file("in/0.jsonl", lines(&[("g", "market")]));
     setup.follows(&place, "a new one");

@@ -68,7 +68,7 @@ fn waits(run: &Process, file: &str) -> bool {
 fn the_web_hook_waits_while_the_disk_of_its_files_is_full() {
     let (place, receiver) = (Place::new(), Receiver::start());
     let Some(disk) = Disk::mount(&place.path("small")) else {
-        println!("NOT TRIED, since nothing may be mounted here");
+        println!("SKIPPED: not tried, since nothing may be mounted here");
         return;
     };
     hooked(&place, &receiver, "cursor = \"small/cursor\"\ndead_letter = \"small/refused\"\n");

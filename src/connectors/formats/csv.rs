@@ -228,7 +228,7 @@ impl CsvReader {
             });
             let hint = other.map_or_else(String::new, |other| {
                 format!(
-                    "; with {:?} between its columns: --csv-delimiter '{}'",
+                    "; with {:?} between its columns: --csv-delimiter '{}', or csv.delimiter in a deployment",
                     char::from(other),
                     shown(other)
                 )

@@ -67,6 +67,8 @@ pub(crate) struct FileOrder {
     pub(crate) files: u64,
     /// Hash of their names; of documents also of size and time.
     pub(crate) order: u64,
+    /// The sum of the hashes of the names, in whatever order they were begun.
+    pub(crate) names: u64,
     /// Whether some are documents.
     pub(crate) has_documents: bool,
 }
@@ -76,6 +78,7 @@ impl FileOrder {
     pub(crate) fn add(&mut self, name: &str) {
         self.files += 1;
         self.order = hash::bytes(self.order, name.as_bytes());
+        self.names = self.names.wrapping_add(hash::bytes(0, name.as_bytes()));
     }
 
     /// Adds a file that is a document, by its size and when it was modified.
@@ -118,7 +121,9 @@ impl InputLog {
     /// The reader begins a file of records, as it was found.
     pub(crate) fn begin(&self, span: InputSpan) {
         let mut list = self.0.lock();
-        list.files.add(&span.name);
+        if span.skipped == 0 {
+            list.files.add(&span.name);
+        }
         list.open = Some(span);
     }
 
@@ -175,15 +180,17 @@ impl InputLog {
             Some(span) => part(span, next, read),
             None => list.open.as_ref().and_then(|span| list.new_part(span, next, read)),
         };
-        let FileOrder { files, order, has_documents } = note.files;
+        let FileOrder { files, order, names, has_documents } = note.files;
         Some(InputList {
             stored: list.stored,
             digest: list.digest,
+            beside: None,
             spans: list.spans.iter().take(if is_cut { 0 } else { closed }).cloned().collect(),
             open,
             is_cut,
             files,
             order,
+            names,
             has_documents,
         })
     }
@@ -213,6 +220,8 @@ impl ListState {
 /// The part of a span before `next`; `None` if that is nothing.
 fn part(span: &InputSpan, next: u64, read: Option<ReadBytes>) -> Option<InputSpan> {
     let records = next.checked_sub(span.first).filter(|records| *records > 0)?;
+    // As it was when it was opened, more of it is hashed. What has no name is not found again.
+    let read = read.filter(|read| span.end.is_some() && read.bytes != span.bytes);
     let (bytes, end) = read.map_or((span.bytes, span.end), |read| (read.bytes, Some(read.end)));
     Some(InputSpan {
         records,

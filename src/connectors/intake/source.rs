@@ -31,10 +31,12 @@ pub struct PastInputs {
     pub of_output: Option<InputList>,
     /// The list in the state with all of its spans, if there is a state.
     pub of_state: Option<InputList>,
+    /// Whether the run goes on with the documents of the state, and does not read them again.
+    pub has_documents: bool,
     /// The position of the state, or 0.
     pub begin: u64,
-    /// Whether there is a mark in the output.
-    pub is_marked: bool,
+    /// The position up to which the output or the state has read, or 0.
+    pub read: u64,
     /// Whether the run compares its result with the output in any case.
     pub reconcile: bool,
 }

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use dupflow_core::hash;
 
-/// Spans in the mark of an output, at most. A list that has more outside the state is left out: then only the
-/// order of the files is compared, and a difference has the run read everything again.
+/// Spans in the mark of an output, at most. More of them, outside the state, are in a file beside the mark. An
+/// output without such a place leaves the list out: then a later run reads everything again or is refused.
 pub const MOST_SPANS: usize = 512;
 
 /// Consecutive records of one input.
@@ -60,15 +60,31 @@ pub struct InputSpan {
     pub tag: Option<String>,
 }
 
+/// Which part of a file beside the mark has the first spans of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedInputs {
+    /// Spans of the list before those in the file, and their [hash](digest).
+    pub stored: u64,
+    /// See [`Self::stored`].
+    pub digest: u64,
+    /// The first of the bytes that have the spans.
+    pub from: u64,
+    /// The end of these bytes (exclusive).
+    pub to: u64,
+}
+
 /// The list up to a position.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputList {
-    /// Number of the first spans, which are in the state.
+    /// Number of the first spans, which are in the state or beside the mark.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stored: u64,
     /// The [hash](digest) of these.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub digest: u64,
+    /// Where the first spans are, if they are beside the mark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<ListedInputs>,
     /// The spans after them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<InputSpan>,
@@ -84,6 +100,9 @@ pub struct InputList {
     /// Hash of the names of these files in their order; of documents also of size and time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub order: u64,
+    /// Sum of the hashes of these names, in whatever order the files were begun.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub names: u64,
     /// Whether some of these files are documents.
     #[serde(default, skip_serializing_if = "is_false")]
     pub has_documents: bool,

@@ -9,7 +9,7 @@ mod input_list;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub use input_list::{InputList, InputSpan, MOST_SPANS, digest};
+pub use input_list::{InputList, InputSpan, ListedInputs, MOST_SPANS, digest};
 use serde::{Deserialize, Serialize};
 
 use dupflow_core::time::{Offsets, Progress};

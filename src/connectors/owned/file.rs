@@ -151,6 +151,26 @@ impl OwnedFile {
         }
     }
 
+    /// Whether what follows the bytes that are taken over can be lines of this run: each begins in one of
+    /// these ways, or has no value, as a crash leaves it.
+    ///
+    /// # Errors
+    /// Any error of the file.
+    pub fn has_own_tail(&self, beginnings: &[&[u8]]) -> io::Result<bool> {
+        let mut tail = BufReader::new(File::open(&self.path)?);
+        tail.seek(SeekFrom::Start(self.length))?;
+        let mut line = Vec::new();
+        while tail.read_until(b'\n', &mut line)? > 0 {
+            let begins =
+                |with: &&[u8]| line.starts_with(with) || !line.ends_with(b"\n") && with.starts_with(&line);
+            if !beginnings.iter().any(begins) && line.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            line.clear();
+        }
+        Ok(true)
+    }
+
     /// Cuts the file off after the bytes that are taken over, durably, and goes on there.
     ///
     /// # Errors
@@ -233,6 +253,7 @@ impl OwnedFile {
     /// Any error of the file.
     pub fn replace(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file = replaced(&self.path, bytes)?;
+        sync_folder_of(&self.path)?;
         (self.length, self.digest) = (0, GrowingDigest::default());
         self.take(bytes.len() as u64)
     }

@@ -89,10 +89,13 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 /// # Errors
 /// Any error of the file.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    replaced(path, bytes).map(drop)
+    let file = replaced(path, bytes)?;
+    sync_folder_of(path)?;
+    drop(file);
+    Ok(())
 }
 
-/// Replaces a file, and returns the new one, locked.
+/// Replaces a file, and returns the new one, locked. Its name is durable once its folder is synced.
 pub(super) fn replaced(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let new = with_suffix(path, ".new");
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&new)?;
@@ -102,7 +105,6 @@ pub(super) fn replaced(path: &Path, bytes: &[u8]) -> io::Result<File> {
     failpoint::reach("mark-written");
     std::fs::rename(&new, path)?;
     failpoint::reach("mark-renamed");
-    sync_folder_of(path)?;
     Ok(file)
 }
 

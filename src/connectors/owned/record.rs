@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::place::{found_at, is_same, locked, named, replaced};
+use super::place::{found_at, is_same, locked, named, replaced, sync_folder_of};
 
 /// A small file that one run replaces as a whole. It may be missing.
 #[derive(Debug)]
@@ -52,8 +52,9 @@ impl OwnedRecord {
     pub fn replace(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.is_own()?;
         let file = replaced(&self.path, bytes).map_err(|error| named(&self.path, &error))?;
+        // It is this run's, also if the folder cannot be synced.
         self.held = Some((file, bytes.to_vec()));
-        Ok(())
+        sync_folder_of(&self.path).map_err(|error| named(&self.path, &error))
     }
 
     /// Checks that the file at the path is the one that this run has found or written. One that was removed

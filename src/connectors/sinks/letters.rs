@@ -15,7 +15,7 @@
 //! A replay has no marks. It writes each record as it was read, one a line; for an unreadable file, an object
 //! with its name and the reason.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use base64::Engine;
@@ -110,6 +110,15 @@ impl LetterFile {
             let what = format!("holds {size} bytes that this run has not written");
             return Err(self.with_remedy(self.file.changed(&what)));
         }
+        if size < length && !self.ends_line()? {
+            let what =
+                format!("holds {size} bytes of {length}, and ends in the middle of a letter: it was cut");
+            return Err(self.with_remedy(self.file.changed(&what)));
+        }
+        if !self.as_read && !self.file.has_own_tail(&[BEGINNING])? {
+            let what = format!("holds {} bytes, and a part after the first {length} is no dead letter", size);
+            return Err(self.with_remedy(self.file.changed(&what)));
+        }
         self.file.cut()?;
         if self.is_marked { self.note.remove() } else { Ok(()) }
     }
@@ -150,6 +159,17 @@ impl LetterFile {
         let beginning = lines.fill_buf()?;
         let length = beginning.len().min(BEGINNING.len());
         Ok(beginning[..length] == BEGINNING[..length])
+    }
+
+    /// Whether the file is empty, or its last letter is whole.
+    fn ends_line(&self) -> io::Result<bool> {
+        let mut file = std::fs::File::open(self.file.path())?;
+        let mut last = [b'\n'];
+        if file.metadata()?.len() > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
+        }
+        Ok(last[0] == b'\n')
     }
 
     /// How many bytes count by the note.

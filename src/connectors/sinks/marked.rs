@@ -95,6 +95,16 @@ impl MarkedFile {
         serde_json::from_slice(json).map(Some).map_err(|_| damaged())
     }
 
+    /// Whether what follows the durable bytes can be lines of a run, as far as the first line of an object
+    /// says: a commit that did not end.
+    fn has_own_tail(&self) -> io::Result<bool> {
+        let mut first = Vec::new();
+        self.file.lines()?.read_until(b'\n', &mut first)?;
+        let name = first.iter().position(|byte| *byte == b':').filter(|_| first.starts_with(b"{"));
+        let Some(name) = name else { return Ok(true) };
+        self.file.has_own_tail(&[&first[..=name], b"{\"epoch\":", b"{\"provenance"])
+    }
+
     /// Replaces the mark file: by one of all that was written.
     fn write_mark(&mut self, mark: Option<&Mark>) -> io::Result<()> {
         let (length, digest) = (self.file.length(), Some(self.file.digest()));
@@ -149,7 +159,8 @@ impl Destination for MarkedFile {
             return Err(self.file.changed(&what));
         };
         if size < length {
-            let what = format!("holds {size} bytes, and its mark tells of {length}: it has been cut");
+            let how = if size == 0 { "removed or emptied" } else { "cut" };
+            let what = format!("holds {size} bytes, and its mark holds {length}: it has been {how}");
             return Err(self.with_remedy(self.file.changed(&what)));
         }
         let taken = self.file.take(length);
@@ -159,11 +170,18 @@ impl Destination for MarkedFile {
         if !is_same || (digest.is_none() && self.file.has_hole()?) {
             let what = match self.file.has_hole()? {
                 true => "has a hole, bytes without a value: it was cut while a run wrote to it",
-                false => "holds other bytes than its mark tells of: it has been changed",
+                false => "holds other bytes than its mark holds: it has been changed",
             };
             return Err(self.with_remedy(self.file.changed(what)));
         }
         if size > length {
+            if !self.has_own_tail()? {
+                let what = format!(
+                    "holds {size} bytes, and what follows the {length} that its mark holds was not written by \
+                     a run: take it out of the file"
+                );
+                return Err(self.file.changed(&what));
+            }
             tracing::info!(bytes = size - length, "cut off what an earlier run wrote after its last commit");
         }
         self.file.cut()?;

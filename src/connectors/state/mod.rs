@@ -304,7 +304,7 @@ impl StoredState {
             }
         }
         let epoch = chosen.saved.as_ref().map_or(0, |saved| saved.epoch());
-        if newest_epoch > at_most {
+        if newest_epoch > at_most && at_most > 0 {
             tracing::warn!(
                 newest_epoch,
                 at_most,
@@ -495,7 +495,7 @@ impl StoredState {
         if Manifest::numbers(&names).first().is_some_and(|there| *there >= manifest.number) {
             return Ok(());
         }
-        let lost = manifest.segments().find(|segment| sizes.get(&segment.name) != Some(&segment.bytes));
+        let lost = manifest.all_segments().find(|segment| sizes.get(&segment.name) != Some(&segment.bytes));
         let Some(lost) = lost else { return Ok(()) };
         let what = match sizes.get(&lost.name) {
             None => "it was removed while this run had the state".to_owned(),

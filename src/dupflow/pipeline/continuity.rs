@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::publisher::PublisherStop;
 use super::side_outputs::SideOutputs;
+use dupflow_connectors::intake::InputFile;
 use dupflow_connectors::sinks::LetterFile;
 use dupflow_connectors::state::{SharedState, StoredState};
 #[cfg(feature = "webhook")]
@@ -25,10 +26,14 @@ pub struct Continuity {
     /// Whether to correct an output that another pipeline has written, or whose input or state is lost.
     /// Otherwise such a run is refused.
     pub reconcile: bool,
+    /// Whether the output is written anew at the end of each run, so that nothing in it has to be corrected.
+    pub rewrites: bool,
     /// The frozen reference, which the run takes in before all other documents. Process 0 has it.
     pub reference: Option<Reference>,
     /// The dead-letter file, if there is one.
     pub letters: Option<LetterFile>,
+    /// What has a long list of inputs beside the mark, if the output has such a place.
+    pub inputs: Option<InputFile>,
     /// Where documents are stored, and the shortest time between two commits there; `None` = nowhere.
     pub state: Option<(StoredState, Duration)>,
     /// In a process other than 0, the state of process 0 as this process reaches it, if it has one.
@@ -64,8 +69,10 @@ impl Continuity {
             pipeline: String::new(),
             source: String::new(),
             reconcile: false,
+            rewrites: false,
             reference: None,
             letters: None,
+            inputs: None,
             state: None,
             shared_state: None,
             tallies: false,

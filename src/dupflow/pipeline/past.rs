@@ -55,10 +55,10 @@ use super::read_again::read_again;
 use super::restart::{AHEAD, Restart, Resumable, table};
 use dupflow_connectors::failpoint;
 use dupflow_connectors::intake::{
-    AsOf, CatchUpLine, ChangedRecord, InputLog, OffsetGap, PastInputs, Resumption, Source, SourceError,
-    SourceInfo,
+    AsOf, CatchUpLine, ChangedRecord, InputFile, InputLog, OffsetGap, PastInputs, Resumption, Source,
+    SourceError, SourceInfo,
 };
-use dupflow_connectors::mark::{Mark, Standing, Topic};
+use dupflow_connectors::mark::{InputList, Mark, Standing, Topic};
 use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::state::{Snapshot, StateError, StateWriter, StoredState};
 use dupflow_core::description::Description;
@@ -101,6 +101,8 @@ pub(super) struct Past {
     pub(super) as_of: Option<Arc<AsOf>>,
     /// Which inputs are read, if the source lists them.
     pub(super) reading: Option<Arc<InputLog>>,
+    /// Whether the output has a mark of an earlier version, which lists no inputs.
+    pub(super) is_unlisted: bool,
 }
 
 impl Past {
@@ -119,7 +121,9 @@ impl Past {
             pipeline,
             source: of_source,
             reconcile,
+            rewrites,
             letters,
+            inputs,
             sides,
             state,
             tallies,
@@ -127,14 +131,17 @@ impl Past {
             ..
         } = continuity;
         let mut state = state.as_mut().map(|(state, _)| state);
-        let reconcile = *reconcile;
+        let (reconcile, rewrites) = (*reconcile, *rewrites);
         // Before anything is created or taken over: the input exists.
         let mut input = source.inspect()?;
+        let inputs = inputs.as_mut();
         let documents = DocumentRules { pipeline, source: of_source };
-        let rules = Rules { documents, stages, reconcile, scheme: stages.stored_description(), now };
+        let rules =
+            Rules { documents, stages, reconcile, rewrites, scheme: stages.stored_description(), now };
         // Files have one owner, and this run has opened them.
         sides.take_over_files().map_err(RunError::Sink)?;
-        let (standing, resumable) = rules.take_over(source, sink, &mut input, state.as_deref_mut())?;
+        let (standing, resumable) =
+            rules.take_over(source, sink, &mut input, state.as_deref_mut(), inputs)?;
         let deletes_kept_ms = input.tombstones.filter(|tombstones| tombstones.is_known);
         let deletes_kept_ms = deletes_kept_ms.and_then(|kept| u64::try_from(kept.stay.as_millis()).ok());
         let input = resumable.as_read(&input);
@@ -198,6 +205,9 @@ impl Past {
             as_of.begin(at, &begin, stay);
         }
         let letters_up_to = restart.letters_up_to(&begin);
+        let reading = source.input_log();
+        let is_unlisted =
+            reading.is_some() && matches!(&standing, Standing::At(mark) if mark.inputs.is_none());
         let mark = Mark {
             run: run.clone(),
             progress,
@@ -230,7 +240,8 @@ impl Past {
             table: table.map(|(_, table)| table),
             output_pairs,
             as_of: source.as_of(),
-            reading: source.input_log(),
+            reading,
+            is_unlisted,
         })
     }
 }
@@ -270,6 +281,8 @@ struct Rules<'a> {
     documents: DocumentRules<'a>,
     stages: &'a Stages,
     reconcile: bool,
+    /// Whether the output is written anew at the end.
+    rewrites: bool,
     scheme: Description,
     /// The machine's clock, in unix seconds.
     now: f64,
@@ -284,10 +297,12 @@ impl Rules<'_> {
         sink: &mut dyn Sink,
         input: &mut SourceInfo,
         mut state: Option<&mut StoredState>,
+        mut inputs: Option<&mut InputFile>,
     ) -> Result<(Standing, Resumable), RunError> {
         let before = match sink.inspect().map_err(RunError::Sink)? {
             None => None,
             Some(standing) => {
+                let standing = with_whole_list(standing, inputs.as_deref_mut())?;
                 inspect_again(&standing, source, input)?;
                 let topic = sink.topic();
                 let resumable =
@@ -304,7 +319,7 @@ impl Rules<'_> {
                 Some((standing, topic, resumable))
             }
         };
-        let standing = sink.take_over().map_err(RunError::Sink)?;
+        let standing = with_whole_list(sink.take_over().map_err(RunError::Sink)?, inputs)?;
         let topic = sink.topic();
         match before {
             Some((same, same_topic, resumable)) if same == standing && same_topic == topic => {
@@ -353,7 +368,7 @@ impl Rules<'_> {
         mut state: Option<&mut StoredState>,
     ) -> Result<Resumable, RunError> {
         let mark = match standing {
-            Standing::Forgets if self.reconcile => return Err(PastError::Forgets.into()),
+            Standing::Forgets if self.reconcile && !self.rewrites => return Err(PastError::Forgets.into()),
             Standing::Unmarked(what) if !self.reconcile => {
                 return Err(PastError::Unmarked(what.clone()).into());
             }
@@ -394,14 +409,15 @@ impl Rules<'_> {
         }
         let kept = snapshot.as_ref().map(Snapshot::saved);
         let of_state = kept.map(|kept| self.documents.change_from(&kept.mark)).unwrap_or_default();
+        let of_state_inputs = snapshot.as_ref().map(Snapshot::inputs).transpose()?.flatten();
         let has_other_scheme = kept.is_some_and(|kept| kept.scheme != self.scheme.encode());
         of_state.check(self.reconcile)?;
         let reads_again = self.reconcile && (has_lost || of_state.needs_reading() || has_other_scheme);
         let read_again = if reads_again { snapshot.take().map(|old| of_state.read_again(old)) } else { None };
         let has_other_rules = self.reconcile && (of_mark.needs_reading() || of_state.needs_reading());
         let of_this_input = of_this_input && !is_elsewhere(&of_state);
-        let resumption = self.resumption(mark.as_ref(), snapshot.as_ref(), source)?;
-        if resumption != Resumption::AsRead && *standing == Standing::Forgets {
+        let resumption = self.resumption(mark.as_ref(), of_state_inputs, snapshot.as_ref(), source)?;
+        if resumption != Resumption::AsRead && *standing == Standing::Forgets && !self.rewrites {
             return Err(PastError::ForgetsInputs.into());
         }
         if resumption == Resumption::Anew {
@@ -421,15 +437,18 @@ impl Rules<'_> {
     fn resumption(
         &self,
         mark: Option<&Mark>,
+        of_state: Option<InputList>,
         snapshot: Option<&Snapshot>,
         source: &mut dyn Source,
     ) -> Result<Resumption, RunError> {
         let saved = snapshot.map(|snapshot| &snapshot.saved().mark.progress.next);
+        let begin = saved.and_then(|next| next.values().copied().max()).unwrap_or(0);
         let past = PastInputs {
             of_output: mark.and_then(|mark| mark.inputs.clone()),
-            of_state: snapshot.map(Snapshot::inputs).transpose()?.flatten(),
-            begin: saved.and_then(|next| next.values().copied().max()).unwrap_or(0),
-            is_marked: mark.is_some(),
+            of_state,
+            has_documents: snapshot.is_some(),
+            begin,
+            read: mark.and_then(|mark| mark.progress.next.values().copied().max()).unwrap_or(0).max(begin),
             reconcile: self.reconcile,
         };
         Ok(source.resume(&past)?)
@@ -465,6 +484,16 @@ impl Rules<'_> {
         }
         Ok(Some(snapshot))
     }
+}
+
+/// The standing of an output whose mark has the whole list of the inputs.
+fn with_whole_list(mut standing: Standing, inputs: Option<&mut InputFile>) -> Result<Standing, RunError> {
+    if let Standing::At(mark) = &mut standing
+        && let Some((list, file)) = mark.inputs.as_mut().zip(inputs)
+    {
+        *list = file.take(list).map_err(RunError::Sink)?;
+    }
+    Ok(standing)
 }
 
 /// Inspects the input again if a mark is beyond its end: an earlier run may have read on since.

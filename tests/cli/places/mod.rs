@@ -78,9 +78,9 @@ const CELLS: &[(&str, What, When, Then)] = &[
     ("out.jsonl", SecondOwner, Live, Says("another run writes to it", Start)),
     ("out.jsonl", Full, Live, Says("out.jsonl", Start)),
     ("out.jsonl", ReadOnly, Live, Says("out.jsonl", Start)),
-    ("out.jsonl", Removed, Between, Says("it has been cut; put back", MoveAway(".mark"))),
-    ("out.jsonl", Replaced, Between, Says("it has been cut; put back", PutBack)),
-    ("out.jsonl", Truncated, Between, Says("it has been cut; put back", MoveAway(".mark"))),
+    ("out.jsonl", Removed, Between, Says("it has been removed or emptied; put back", MoveAway(".mark"))),
+    ("out.jsonl", Replaced, Between, Says("it has been removed or emptied; put back", PutBack)),
+    ("out.jsonl", Truncated, Between, Says("it has been removed or emptied; put back", MoveAway(".mark"))),
     ("out.jsonl", Restored, Between, Says("start with --reconcile", Reconcile)),
     ("out.jsonl", SecondOwner, Between, Says("the output was written by another pipeline", Start)),
     ("out.jsonl.mark", Removed, Live, GoesOn),
@@ -100,7 +100,7 @@ const CELLS: &[(&str, What, When, Then)] = &[
     ("v.jsonl", Truncated, Live, Says("it was cut while", MoveAway(".mark"))),
     ("v.jsonl", SecondOwner, Live, Says("another run writes to it", Start)),
     ("v.jsonl", Full, Live, Says("v.jsonl", Start)),
-    ("v.jsonl", Removed, Between, Says("it has been cut; put back", MoveAway(".mark"))),
+    ("v.jsonl", Removed, Between, Says("it has been removed or emptied; put back", MoveAway(".mark"))),
     ("v.jsonl", Restored, Between, GoesOn),
     ("notices.jsonl", Removed, Live, Says("was removed or renamed", Start)),
     ("notices.jsonl", Replaced, Live, Says("was replaced by another file", Start)),
@@ -247,7 +247,7 @@ fn cell(thing: &str, what: What, when: When, then: Then, sink: &'static str) {
     let mut deployment = Deployment::new(thing, sink);
     let disk = matches!(what, Full | ReadOnly).then(|| Disk::mount(&deployment.place.path("own")));
     if matches!(disk, Some(None)) {
-        eprintln!("NOT TRIED, since nothing may be mounted here: {named}");
+        eprintln!("SKIPPED: not tried, since nothing may be mounted here: {named}");
         return;
     }
     let disk = disk.flatten();

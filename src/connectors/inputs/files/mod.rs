@@ -137,11 +137,12 @@ impl Source for Files {
         let Some(list) = &self.list else { return Ok(Resumption::AsRead) };
         let inputs = &self.inputs[self.reference.min(self.inputs.len())..];
         let Some(continued) = known::resume(inputs, past, self.gone)? else {
-            if past.begin > 0 || past.is_marked {
+            if past.read > 0 {
                 tracing::warn!(
                     "the names of the inputs that an earlier version has read are not known: as many records \
-                     as it read are skipped, and a file that sorts before the last one that was read is not \
-                     noticed"
+                     as it read are skipped. Files that were added before the last one, or changed, since that \
+                     version has ended are not noticed: if there are any, move the output and its mark away, \
+                     and the folder of the state, and all is read again"
                 );
             }
             self.known = None;
@@ -256,6 +257,9 @@ impl FilesReader {
         let wanted = queue.line(PARTITION).unwrap_or(0).max(self.begin);
         if wanted <= end {
             return Ok(());
+        }
+        if self.files.inputs.iter().any(known::is_unnamed) {
+            return Err(SourceError::Changed(known::UNNAMED.to_owned()));
         }
         let inputs: Vec<_> = self.files.inputs.iter().map(Input::name).collect();
         Err(SourceError::Lost {

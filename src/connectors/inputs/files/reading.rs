@@ -218,8 +218,10 @@ impl InputReading<'_> {
             }
             let number = self.cutter.number() - first;
             let next = catch_unwind(AssertUnwindSafe(|| rows.next(&mut row)));
+            let was_broken = std::mem::take(&mut self.ends.is_broken);
             let damage = match next.unwrap_or_else(|_| Err(panicked())) {
                 Ok(NextRow::End) => {
+                    self.ends.is_broken = was_broken;
                     if rows.cut() > 0 && self.cutter.reports() {
                         tracing::warn!(
                             input = &**name,
@@ -270,6 +272,8 @@ impl InputReading<'_> {
                 Err(damage) => damage,
             };
             let Damage { reason, cause, place, head, ends } = damage;
+            // The last record may be completed later.
+            self.ends.is_broken = ends || reason == BadRecord::Truncated;
             if self.cutter.reports() {
                 self.report(
                     BadRecordAt { reason, input: Arc::clone(name), place, cause },
@@ -279,7 +283,6 @@ impl InputReading<'_> {
             }
             self.cutter.bad(0)?;
             if ends {
-                self.ends.is_broken = true;
                 return Ok(());
             }
         }

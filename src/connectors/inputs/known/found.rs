@@ -1,7 +1,8 @@
 //! How an input is found now, and whether it still has what was read of it.
 //!
-//! A file is the one that was read if it still has the last 4 KiB before the position. Size, time and inode
-//! alone only spare reading them: where all three are equal, so are the bytes. An object of a store is the
+//! A file is the one that was read if it still has the last 64 MiB before the position, or the last 4 KiB if it
+//! was not read to its end. Size, time and inode alone only spare reading them: where all three are equal, so
+//! are the bytes. An object of a store is the
 //! same if its entity tag is.
 
 use std::fs::{self, File};
@@ -14,8 +15,11 @@ use super::super::stamp::number;
 use crate::mark::InputSpan;
 use dupflow_core::hash;
 
-/// Bytes at the end of an input that are hashed.
-const END_BYTES: usize = 4 << 10;
+/// Bytes at the end of an input that are hashed, at most: nearly every file is hashed as a whole.
+const END_BYTES: u64 = 64 << 20;
+
+/// Bytes that are hashed at once.
+const PIECE: usize = 256 << 10;
 
 /// An input compared with what was read of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +49,7 @@ pub(crate) fn found(input: &Input, nth: u64, first: u64) -> InputSpan {
         InputPlace::File(path) => with_file(path, &span).unwrap_or(span),
         InputPlace::Stdin | InputPlace::Folder(_) => span,
         InputPlace::Memory(_, bytes) => {
-            let end = &bytes[bytes.len().saturating_sub(END_BYTES)..];
-            let end = Some((end.len() as u64, hash::bytes(0, end)));
+            let end = Some((bytes.len() as u64, hash::bytes(0, bytes)));
             InputSpan { bytes: bytes.len() as u64, end, ..span }
         }
         #[cfg(feature = "object-store")]
@@ -67,7 +70,7 @@ pub(crate) fn is_named(span: &InputSpan) -> bool {
 fn with_file(path: &Path, span: &InputSpan) -> Option<InputSpan> {
     let found = path.metadata().ok().filter(fs::Metadata::is_file)?;
     let bytes = found.len();
-    let hashed = bytes.min(END_BYTES as u64);
+    let hashed = bytes.min(END_BYTES);
     let end = end_hash(&mut File::open(path).ok()?, bytes, hashed).ok()?;
     Some(InputSpan {
         bytes,
@@ -127,9 +130,34 @@ fn compare_file(path: &Path, read: &InputSpan) -> io::Result<Likeness> {
 /// The hash of the last `hashed` of the first `bytes` bytes of a file, which is then at their end.
 fn end_hash(file: &mut File, bytes: u64, hashed: u64) -> io::Result<u64> {
     file.seek(SeekFrom::Start(bytes.saturating_sub(hashed)))?;
-    let mut end = vec![0; usize::try_from(hashed).unwrap_or(0).min(END_BYTES)];
-    file.read_exact(&mut end)?;
-    Ok(hash::bytes(0, &end))
+    let mut left = usize::try_from(hashed).unwrap_or(usize::MAX);
+    let (mut piece, mut end) = (vec![0; left.min(PIECE)], 0);
+    loop {
+        let length = left.min(PIECE);
+        file.read_exact(&mut piece[..length])?;
+        end = hash::bytes(end, &piece[..length]);
+        left -= length;
+        if left == 0 {
+            return Ok(end);
+        }
+    }
+}
+
+/// The hash of the last `hashed` bytes of an input that has this size; `None` if it cannot be read.
+pub(super) fn end_of(input: &Input, bytes: u64, hashed: u64) -> Option<u64> {
+    match &input.place {
+        InputPlace::File(path) => end_hash(&mut File::open(path).ok()?, bytes, hashed).ok(),
+        InputPlace::Memory(..) => found(input, 0, 0).end.map(|(_, end)| end),
+        _ => None,
+    }
+}
+
+/// Device and number of a file.
+pub(super) fn file_number(input: &Input) -> Option<(u64, u64)> {
+    match &input.place {
+        InputPlace::File(path) => number(&path.metadata().ok()?),
+        _ => None,
+    }
 }
 
 /// Whether a file ends in the middle of a line.

@@ -16,21 +16,20 @@
 
 mod found;
 mod past;
+mod present;
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
 
-use found::{Likeness, compare, is_named};
+use found::Likeness;
 pub(crate) use found::{found, is_unended, nanoseconds, size_and_time};
 
-use super::folder::{holds_records, in_order, is_hidden};
-use super::input::{Input, InputPlace};
-use super::open::is_document;
+use super::input::Input;
 use crate::formats::IdRule;
 use crate::intake::{FileOrder, PastInputs, Resumption, SourceError};
 use crate::mark::{InputList, InputSpan};
 use past::PastList;
+use present::{FileSpans, PresentInputs, groups};
+pub(crate) use present::{InputKey, PresentInput, is_unnamed};
 
 /// What a run does if an input of records is missing, shorter or another one than was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,9 +42,6 @@ pub enum GoneInputs {
     /// Documents that the present inputs do not give are deleted.
     Delete,
 }
-
-/// The name of an input, and the number of earlier ones with that name.
-pub(crate) type InputKey = (String, u64);
 
 /// What an earlier run has read of the present inputs.
 #[derive(Clone, Debug, Default)]
@@ -76,14 +72,6 @@ pub(crate) struct KnownFile {
     pub(crate) has_more: bool,
 }
 
-/// A present input of records.
-#[derive(Clone, Debug)]
-pub(crate) struct PresentInput {
-    pub(crate) input: Input,
-    /// The folder that it is in, if that is what was named.
-    pub(crate) folder: Option<Arc<str>>,
-}
-
 /// How the run continues.
 pub(crate) struct Continued {
     pub(crate) resumption: Resumption,
@@ -105,36 +93,6 @@ impl Continued {
     }
 }
 
-/// What was read of one file, and the present input that has it. Where its name was given to another file
-/// later, that one has a group of its own.
-struct FileSpans {
-    /// The numbers of its spans.
-    spans: Vec<usize>,
-    /// The last of them.
-    last: InputSpan,
-    /// Records of the file before the first span: they have another group, of an earlier name.
-    before: u64,
-    found: Option<InputKey>,
-    compared: Likeness,
-}
-
-impl FileSpans {
-    /// The number of its records that were read.
-    fn records(&self) -> u64 {
-        self.last.skipped + self.last.records
-    }
-
-    /// Whether the file is there, and is no input any more. A run that reconciles takes that as meant.
-    fn is_left_out(&self) -> bool {
-        matches!(self.compared, Likeness::Same) && Path::new(&self.last.name).is_file()
-    }
-
-    /// Whether it is known where its records were, and they are not there.
-    fn is_gone(&self) -> bool {
-        self.found.is_none() && is_named(&self.last)
-    }
-}
-
 /// Decides how a run continues; `None` if nothing is known of what was read.
 ///
 /// # Errors
@@ -144,13 +102,21 @@ pub(crate) fn resume(
     past: &PastInputs,
     rule: GoneInputs,
 ) -> Result<Option<Continued>, SourceError> {
-    let Some(PastList { list, resumption, stored }) = PastList::join(past) else { return Ok(None) };
     let present = PresentInputs::list(inputs);
-    let is_state_lost =
-        past.of_state.is_none() && past.of_output.as_ref().is_some_and(|output| output.stored > 0);
-    if is_state_lost && !present.is_unnamed {
+    let Some(PastList { list, resumption, stored }) = PastList::join(past) else {
+        return Ok(None);
+    };
+    if list.is_cut && !present.is_unnamed {
         // Equal names do not say that the files are those that were read, and there is nothing to compare.
-        tracing::info!("the state that listed the inputs is lost: all are read again");
+        let is_state_lost = past.of_output.as_ref().is_some_and(|output| output.stored > 0);
+        let order = order_of(&list);
+        let all = present.order(u64::MAX);
+        let are_there =
+            (all.files, all.names) == (order.files, order.names) || present.order(order.files) == order;
+        if rule != GoneInputs::Delete && !past.reconcile && !(is_state_lost && are_there) {
+            return Err(SourceError::Changed(if is_state_lost { LOST } else { UNLISTED }.to_owned()));
+        }
+        tracing::info!("what was read of the inputs is not listed any more: all are read again");
         return Ok(Some(Continued::anew()));
     }
     let groups = groups(&list.spans, &present);
@@ -158,12 +124,20 @@ pub(crate) fn resume(
     let keeps = rule == GoneInputs::Keep && !gone.is_empty();
     if !gone.is_empty() {
         let of_names = names(&gone);
-        let by_position = list.has_documents || list.is_cut || present.is_unnamed;
+        let by_position = list.has_documents || present.is_unnamed;
         match rule {
             GoneInputs::Refuse if !past.reconcile || !gone.iter().all(|group| group.is_left_out()) => {
                 return Err(refused(&of_names, past, by_position));
             }
-            GoneInputs::Keep if past.of_state.is_none() || by_position => return Err(not_kept(&of_names)),
+            GoneInputs::Keep if !past.has_documents || by_position => {
+                return Err(not_kept(&of_names, past));
+            }
+            GoneInputs::Keep if gone.iter().any(|group| group.last.is_numbered && group.is_replaced()) => {
+                return Err(SourceError::Changed(format!("{of_names}{NUMBERED}")));
+            }
+            GoneInputs::Keep if gone.iter().any(|group| group.last.after() > past.begin) => {
+                return Err(SourceError::Changed(format!("{of_names}{NOT_STORED}")));
+            }
             GoneInputs::Keep => {
                 tracing::warn!(inputs = of_names, "inputs are gone: their documents are kept");
             }
@@ -173,15 +147,23 @@ pub(crate) fn resume(
             }
         }
     }
-    if list.has_documents || list.is_cut || present.is_unnamed {
+    if list.has_documents || present.is_unnamed {
         let order = order_of(&list);
         let is_grown = groups.iter().any(|group| matches!(group.compared, Likeness::Grown { .. }));
         if !is_grown && present.order(order.files) == order {
-            let files = past.of_state.as_ref().map(order_of).unwrap_or_default();
+            let of_state = past.of_state.as_ref().filter(|_| past.has_documents);
+            let files = of_state.map(order_of).unwrap_or_default();
             return Ok(Some(Continued { resumption, known: None, spans: list.spans, stored, files }));
         }
         if present.is_unnamed {
             return Err(SourceError::Changed(UNNAMED.to_owned()));
+        }
+        if present.all.is_empty() && list.files > 0 && rule != GoneInputs::Delete {
+            return Err(SourceError::Changed(format!(
+                "no input is there any more, of {} that were read: put them back, or set source.gone = \
+                 \"delete\", which deletes all documents",
+                list.files
+            )));
         }
         tracing::info!("the files are not those that were read: all are read again");
         return Ok(Some(Continued::anew()));
@@ -205,19 +187,36 @@ pub(crate) fn resume(
     Ok(Some(Continued { resumption, known: Some(known), spans: list.spans, stored, files }))
 }
 
-const UNNAMED: &str = "standard input and pipes have no name by which their records are found again, and \
+/// Where a lost state had the list.
+const LOST: &str = "the state that listed the inputs is lost, and the present inputs are not those that were \
+    read, or others sort before them: put back what is missing, or start with --reconcile, which reads the present \
+    ones and corrects the output";
+
+/// Where the output has no place for the list.
+const UNLISTED: &str = "more inputs were read than the mark of this output can list, so it is not known \
+    whether they are as they were read: set state.path, which keeps the list from now on, and start once with \
+    --reconcile, which reads all inputs again and corrects the output";
+
+const NOT_STORED: &str = ", and the state has not stored all of what was read of it: put it back as it was, or \
+    set source.gone = \"delete\"";
+
+const NUMBERED: &str = ", and its records are numbered, so that those of the new one would replace some of \
+    the old: put it back as it was, or set source.gone = \"delete\"";
+
+pub(crate) const UNNAMED: &str = "standard input and pipes have no name by which their records are found again, and \
     other inputs than those that were read are before or beside them: name the same ones in the same order, \
     or start over with another sink.path, and another state.path if there is one";
 
 /// The order of the files of a list.
 fn order_of(list: &InputList) -> FileOrder {
-    FileOrder { files: list.files, order: list.order, has_documents: list.has_documents }
+    let InputList { files, order, names, has_documents, .. } = *list;
+    FileOrder { files, order, names, has_documents }
 }
 
 /// The message for inputs that are missing or replaced.
 fn refused(names: &str, past: &PastInputs, by_position: bool) -> SourceError {
     let keep = match () {
-        () if by_position => "",
+        () if by_position || !past.has_documents && past.of_state.is_some() => "",
         () if past.of_state.is_some() => "; source.gone = \"keep\" keeps what was read of them",
         () => "; source.gone = \"keep\" keeps what was read of them, with a state.path",
     };
@@ -228,10 +227,17 @@ fn refused(names: &str, past: &PastInputs, by_position: bool) -> SourceError {
 }
 
 /// The message for documents that cannot be kept.
-fn not_kept(names: &str) -> SourceError {
+fn not_kept(names: &str, past: &PastInputs) -> SourceError {
+    let why = match () {
+        () if past.has_documents => "source.gone = \"keep\" needs inputs of records only",
+        () if past.of_state.is_some() => {
+            "the rules by which records become documents are others, so that source.gone = \"keep\" cannot \
+             keep what was read of them"
+        }
+        () => "source.gone = \"keep\" needs a state that has their documents",
+    };
     SourceError::Changed(format!(
-        "{names}, and source.gone = \"keep\" needs a state that has their documents, and inputs of records \
-         only: put them back as they were, or set source.gone = \"delete\""
+        "{names}, and {why}: put them back as they were, or set source.gone = \"delete\""
     ))
 }
 
@@ -241,9 +247,13 @@ fn names(gone: &[&FileSpans]) -> String {
     let how = |group: &&FileSpans| {
         let InputSpan { name, bytes, .. } = &group.last;
         match group.compared {
-            Likeness::Shorter => format!("\"{name}\" has fewer than the {bytes} bytes that were read"),
-            Likeness::Other => format!("\"{name}\" has been replaced: other bytes were read"),
-            _ => format!("\"{name}\" was read, and is missing"),
+            Likeness::Shorter => format!(
+                "\"{name}\" has fewer than the {bytes} bytes that were read, and no other input has them"
+            ),
+            Likeness::Other => {
+                format!("\"{name}\" has been replaced: other bytes were read, which no other input has")
+            }
+            _ => format!("\"{name}\" was read, and is missing or not named any more"),
         }
     };
     let mut all: Vec<_> = gone.iter().take(SHOWN).map(how).collect();
@@ -251,138 +261,6 @@ fn names(gone: &[&FileSpans]) -> String {
         all.push(format!("{} more", gone.len() - SHOWN));
     }
     all.join("; ")
-}
-
-/// The present inputs.
-struct PresentInputs {
-    /// Those of records, in their order.
-    files: Vec<(InputKey, PresentInput)>,
-    by_key: BTreeMap<InputKey, usize>,
-    /// All, in their order, and whether each is a document.
-    all: Vec<(Input, bool)>,
-    /// Whether one is standard input or a pipe.
-    is_unnamed: bool,
-}
-
-impl PresentInputs {
-    fn list(inputs: &[Input]) -> Self {
-        let mut present =
-            Self { files: Vec::new(), by_key: BTreeMap::new(), all: Vec::new(), is_unnamed: false };
-        let mut names: BTreeMap<String, u64> = BTreeMap::new();
-        let mut add = |input: Input, folder: Option<Arc<str>>| {
-            let is_document = match &input.place {
-                InputPlace::File(path) if folder.is_some() => !holds_records(path, &input.layout),
-                _ => is_document(&input),
-            };
-            present.all.push((input.clone(), is_document));
-            present.is_unnamed |= is_unnamed(&input);
-            if is_document {
-                return;
-            }
-            let name = input.name().to_string();
-            let nth = names.entry(name.clone()).or_default();
-            let key = (name, *nth);
-            *nth += 1;
-            present.by_key.insert(key.clone(), present.files.len());
-            present.files.push((key, PresentInput { input, folder }));
-        };
-        for input in inputs {
-            let InputPlace::Folder(root) = &input.place else {
-                add(input.clone(), None);
-                continue;
-            };
-            let found = in_order(root).into_iter().filter_entry(|entry| !is_hidden(entry)).flatten();
-            for entry in found.filter(|entry| entry.file_type().is_file()) {
-                let place = InputPlace::File(entry.into_path());
-                add(Input { place, layout: Arc::clone(&input.layout) }, Some(input.name()));
-            }
-        }
-        present
-    }
-
-    fn get(&self, key: &InputKey) -> Option<&PresentInput> {
-        self.by_key.get(key).map(|at| &self.files[*at].1)
-    }
-
-    /// The first files, in the order in which a run without a past reads them.
-    fn order(&self, files: u64) -> FileOrder {
-        let mut order = FileOrder::default();
-        for (input, is_document) in self.all.iter().take(usize::try_from(files).unwrap_or(usize::MAX)) {
-            let name = input.name();
-            if *is_document {
-                let (bytes, modified) = size_and_time(input);
-                order.add_document(&name, bytes, modified);
-            } else {
-                order.add(&name);
-            }
-        }
-        order
-    }
-}
-
-/// Whether a later run does not find the records of an input again.
-fn is_unnamed(input: &Input) -> bool {
-    match &input.place {
-        InputPlace::Stdin => true,
-        InputPlace::File(path) => path.metadata().is_ok_and(|found| !found.is_file()),
-        InputPlace::Folder(_) | InputPlace::Memory(..) => false,
-        #[cfg(feature = "object-store")]
-        InputPlace::Object(_) => false,
-    }
-}
-
-/// What was read, by file, and where it is now: under its name, or under another one.
-fn groups(spans: &[InputSpan], present: &PresentInputs) -> Vec<FileSpans> {
-    let mut groups: Vec<FileSpans> = Vec::new();
-    let mut latest: BTreeMap<InputKey, usize> = BTreeMap::new();
-    for (number, span) in spans.iter().enumerate() {
-        let key = (span.name.clone(), span.nth);
-        match latest.get(&key).filter(|_| span.skipped > 0) {
-            Some(&of) => {
-                groups[of].spans.push(number);
-                groups[of].last = span.clone();
-            }
-            None => {
-                latest.insert(key, groups.len());
-                groups.push(FileSpans {
-                    spans: vec![number],
-                    last: span.clone(),
-                    before: span.skipped,
-                    found: None,
-                    compared: Likeness::Same,
-                });
-            }
-        }
-    }
-    // Which present inputs are taken, each with the records before its group.
-    let mut taken: BTreeMap<InputKey, u64> = BTreeMap::new();
-    for (key, &of) in &latest {
-        let group = &mut groups[of];
-        if let Some(present) = present.get(key).filter(|_| is_named(&group.last)) {
-            group.compared = compare(&present.input, &group.last);
-            if group.compared.has_what_was_read() {
-                taken.insert(key.clone(), group.before);
-                group.found = Some(key.clone());
-            }
-        }
-    }
-    // From the last on: what follows under another name takes the file first.
-    for group in groups.iter_mut().rev().filter(|group| group.is_gone() && !group.last.is_numbered) {
-        let is_it = |(key, one): &&(InputKey, PresentInput)| {
-            let is_free = taken.get(key).is_none_or(|before| *before > 0 && *before == group.records());
-            is_free
-                && group.last.bytes > 0
-                && one.input.layout.ids != IdRule::File
-                && compare(&one.input, &group.last).has_what_was_read()
-        };
-        if let Some((key, one)) = present.files.iter().find(is_it) {
-            tracing::info!(was = group.last.name, is = key.0, "an input has another name");
-            group.compared = compare(&one.input, &group.last);
-            group.found = Some(key.clone());
-            taken.insert(key.clone(), group.before);
-        }
-    }
-    groups
 }
 
 /// What was read of the present inputs, and what is left of them.

@@ -17,7 +17,8 @@ impl PastList {
     /// `None` if the program that wrote the marks made no list, or there is no mark.
     pub(super) fn join(past: &PastInputs) -> Option<Self> {
         let state = past.of_state.as_ref();
-        let stored = state.map_or(0, |state| state.spans.len() as u64);
+        // A state that is read again takes the whole list anew.
+        let stored = state.filter(|_| past.has_documents).map_or(0, |state| state.spans.len() as u64);
         let (list, resumption) = match (state, &past.of_output) {
             (None, None) => return None,
             (Some(state), None) => (whole(state, &[]), Resumption::AsRead),
@@ -92,7 +93,7 @@ mod tests {
         let part = span("b", 3, 1);
         let of = |of_state: InputList, of_output: InputList| {
             let (of_state, of_output) = (Some(of_state), Some(of_output));
-            let past = PastInputs { of_state, of_output, ..PastInputs::default() };
+            let past = PastInputs { of_state, of_output, has_documents: true, ..PastInputs::default() };
             PastList::join(&past).map(|past| (past.list.spans, past.resumption, past.stored)).unwrap()
         };
         let both = vec![a.clone(), b.clone()];

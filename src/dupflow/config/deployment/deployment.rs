@@ -23,7 +23,7 @@ use super::watch::{self, WatchConfig};
 use super::{broker, values};
 use crate::config::settings::{ConfigError, ConfigValue, FileSettings, read_file};
 use dupflow_connectors::formats::InputLayout;
-use dupflow_connectors::intake::EpochLimits;
+use dupflow_connectors::intake::{EpochLimits, InputFile};
 use dupflow_connectors::kafka::broker::Connection;
 use dupflow_connectors::sinks::{DecisionMode, MarkedFile};
 use dupflow_connectors::tables::database::Address;
@@ -197,6 +197,25 @@ impl Deployment {
             SinkConfig::Lines { path, .. } => path.as_deref(),
             SinkConfig::Tables(TablesConfig { address: Address::Sqlite(path), .. }) => Some(path),
             SinkConfig::Tables(_) | SinkConfig::Kafka { .. } => None,
+        }
+    }
+
+    /// The file of a long list of inputs, beside the mark of the output; `None` if the output is no file that
+    /// keeps marks.
+    pub fn input_list(&self) -> Option<PathBuf> {
+        let beside = |path: &Path, suffix: &str| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(suffix);
+            name.push(InputFile::SUFFIX);
+            PathBuf::from(name)
+        };
+        match &self.sink {
+            SinkConfig::Lines { mark: Some(mark), .. } => Some(beside(mark, "")),
+            SinkConfig::Lines { path: Some(path), .. } if self.emit.is_of_changes() => {
+                Some(beside(path, MarkedFile::COMPANION_SUFFIXES[0]))
+            }
+            SinkConfig::Tables(TablesConfig { address: Address::Sqlite(path), .. }) => Some(beside(path, "")),
+            SinkConfig::Lines { .. } | SinkConfig::Tables(_) | SinkConfig::Kafka { .. } => None,
         }
     }
 

@@ -30,7 +30,7 @@ use crate::config::{
 use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::{Input, RecordIndex};
-use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source};
+use dupflow_connectors::intake::{BadRecords, DeadLetter, InputFile, Share, Source};
 use dupflow_connectors::owned::OwnedFile;
 use dupflow_connectors::sinks::{ItemCountsSlot, LetterFile, ListCountsSlot, Sink};
 use dupflow_connectors::state::{self, SharedState, StoredState};
@@ -278,8 +278,22 @@ fn continuity(
     let held = fields::held_with(alone, plan, deployment);
     let reconcile = matches!(mode, Mode::Run { reconcile: true });
     let continuity = Continuity::new(&described(plan, deployment, &held));
+    let inputs = deployment.input_list().filter(|_| writes).map(|path| InputFile::new(&path));
     let (tallies, source) = (mode.resumes(deployment), encoded(&deployment.source.further_description()));
-    Ok((Continuity { source, reconcile, letters, sides, state, shared_state, tallies, ..continuity }, held))
+    let rewrites = !deployment.emit.is_of_changes();
+    let continuity = Continuity {
+        source,
+        reconcile,
+        rewrites,
+        letters,
+        inputs,
+        sides,
+        state,
+        shared_state,
+        tallies,
+        ..continuity
+    };
+    Ok((continuity, held))
 }
 
 /// The state of a run, which it claims later, and the shortest time between two commits there; `None` if it

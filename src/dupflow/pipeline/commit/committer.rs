@@ -30,7 +30,7 @@ use crate::pipeline::error::RunError;
 use crate::pipeline::past::Past;
 use crate::pipeline::side_outputs::SideOutputs;
 use dupflow_connectors::failpoint;
-use dupflow_connectors::intake::{Announce, AsOf, BadRecords, InputLog, SourceError};
+use dupflow_connectors::intake::{Announce, AsOf, BadRecords, InputFile, InputLog, SourceError};
 use dupflow_connectors::mark::{InputList, MOST_SPANS, Mark};
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::watch::{NoticeFile, WatchList};
@@ -64,6 +64,8 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) as_of: Option<Arc<AsOf>>,
     /// Which inputs are read, if the source lists them.
     pub(in crate::pipeline) reading: Option<Arc<InputLog>>,
+    /// What has the list of inputs beside the mark, if the output has such a place.
+    pub(in crate::pipeline) inputs: Option<InputFile>,
     /// If the output is to be corrected: its pairs, and the sum of the deltas before the first live epoch.
     pub(in crate::pipeline) corrected: Option<Corrected>,
     /// The epoch of the output when the run began, for the state that is stored before the run is live.
@@ -72,10 +74,12 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) announce: Option<Announce>,
     /// Before which offsets the output has all dead letters.
     pub(in crate::pipeline) letters_up_to: Offsets,
-    /// Letters of later records that were read before the run is live.
+    /// Letters of later records that were read before the run is live, and no correction.
     pub(in crate::pipeline) new_letters: Vec<Letter>,
     /// The last repeated epoch, or the epoch before the first.
     pub(in crate::pipeline) repeated: Progress,
+    /// Whether the mark of the output lists no inputs, as one of an earlier version.
+    pub(in crate::pipeline) is_unlisted: bool,
     /// Whether the sink has been notified that the run is live.
     pub(in crate::pipeline) notified_live: bool,
     /// Outputs beside the sink.
@@ -110,12 +114,14 @@ impl Committer {
             mark: past.mark.clone(),
             as_of: past.as_of.take(),
             reading: past.reading.take(),
+            inputs: None,
             corrected: past.output_pairs.take().map(|there| Corrected { there, here: BTreeMap::new() }),
             past: past.mark.progress.epoch,
             announce: None,
             letters_up_to: std::mem::take(&mut past.letters_up_to),
             new_letters: Vec::new(),
             repeated: past.mark.progress.clone(),
+            is_unlisted: past.is_unlisted,
             notified_live: false,
             sides: SideOutputs::default(),
         }
@@ -158,6 +164,7 @@ impl Committer {
                         self.live()?;
                     }
                     self.check()?;
+                    self.list_inputs()?;
                     self.sink.finish().map_err(RunError::Sink)?;
                     self.sides.finish().map_err(RunError::Sink)?;
                     self.keeper.into_iter().for_each(Keeper::finish);
@@ -165,6 +172,19 @@ impl Committer {
                 }
             }
         }
+    }
+
+    /// Writes a mark with the list of the inputs at the end of a run, if the output has none yet: so that the
+    /// next run knows them, also where this one had nothing to write.
+    fn list_inputs(&mut self) -> Result<(), RunError> {
+        if !self.is_unlisted || self.mark.inputs.is_some() || !self.notified_live {
+            return Ok(());
+        }
+        let progress =
+            if self.mark.progress.epoch < self.repeated.epoch { &self.repeated } else { &self.mark.progress };
+        let progress = progress.clone();
+        self.sink.epoch(&progress, &[], &[]).map_err(RunError::Sink)?;
+        self.write(progress)
     }
 
     /// Checks that the files beside the main output are still this run's. The sink checks its own before each
@@ -213,7 +233,7 @@ impl Committer {
         }
         self.write(last)?;
         of_live.iter().for_each(|epoch| self.metrics.add_written(&epoch.deltas));
-        self.sides.commit(&self.mark).map_err(RunError::Sink)?;
+        self.sides.commit(&self.unlisted()).map_err(RunError::Sink)?;
         of_live.iter().for_each(|epoch| self.sides.durable(epoch.progress.epoch, &epoch.views));
         let notices: usize = of_live.iter().map(|epoch| epoch.notices.len()).sum();
         self.metrics.add(Counter::Notices, notices as u64);
@@ -285,7 +305,7 @@ impl Committer {
         self.mark.inputs = self.inputs_up_to(&progress);
         self.mark.progress = progress;
         self.mark.state = self.keeper.as_ref().and_then(Keeper::stored);
-        let inputs = self.mark.inputs.as_ref().map(InputList::bounded);
+        let inputs = self.listed()?;
         self.sink.commit(&Mark { inputs, ..self.mark.clone() }).map_err(RunError::Sink)?;
         failpoint::reach("commit");
         if let Some(file) = &mut self.letters {
@@ -310,24 +330,42 @@ impl Committer {
 
     /// The inputs that were read up to a progress.
     fn inputs_up_to(&self, progress: &Progress) -> Option<InputList> {
-        // A state takes them over soon.
-        let most = if self.keeper.is_some() { usize::MAX } else { MOST_SPANS };
+        // A state takes them over soon, or a file.
+        let most = if self.keeper.is_some() || self.inputs.is_some() { usize::MAX } else { MOST_SPANS };
         self.reading.as_ref()?.up_to(progress.next.values().copied().max()?, most)
+    }
+
+    /// The list of inputs as the mark of the output has it.
+    fn listed(&mut self) -> Result<Option<InputList>, RunError> {
+        let Some(list) = &self.mark.inputs else { return Ok(None) };
+        let Some(file) = &mut self.inputs else { return Ok(Some(list.bounded())) };
+        let listed = file.put(list).map_err(RunError::Sink)?;
+        if self.keeper.is_none() {
+            self.reading.iter().for_each(|reading| reading.stored(listed.stored));
+        }
+        Ok(Some(listed))
+    }
+
+    /// The mark for outputs beside the main one, which has the list.
+    fn unlisted(&self) -> Mark {
+        Mark { inputs: None, ..self.mark.clone() }
     }
 
     /// Handles an epoch before the first live one.
     fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
         self.reached(&epoch.progress)?;
         self.sides.restored(&epoch);
-        let ClosedEpoch { progress, deltas, documents, kept, kept_by_others, notices, letters, .. } = epoch;
-        for letter in letters {
+        let ClosedEpoch { progress, deltas, documents, kept, kept_by_others, notices, mut letters, .. } =
+            epoch;
+        letters.retain(|letter| {
             let Position { partition, offset } = letter.position;
-            if self.letters_up_to.get(&partition).is_some_and(|up_to| offset < *up_to) {
+            let is_there = self.letters_up_to.get(&partition).is_some_and(|up_to| offset < *up_to);
+            if is_there {
                 self.bad.repeated(&letter.reason);
-            } else {
-                self.new_letters.push(letter);
             }
-        }
+            !is_there
+        });
+        self.keep_letters(letters)?;
         if let Some(file) = &mut self.notices {
             file.restored(notices);
         }
@@ -353,13 +391,35 @@ impl Committer {
         if is_last { self.live() } else { Ok(()) }
     }
 
+    /// Makes letters durable that are read before the run is live, before a state stands for their records.
+    fn keep_letters(&mut self, letters: Vec<Letter>) -> Result<(), RunError> {
+        if letters.is_empty() {
+            return Ok(());
+        }
+        if self.corrected.is_none() {
+            // They are read again up to the mark, which is not beyond them.
+            self.new_letters.extend(letters);
+            return Ok(());
+        }
+        self.write_letters(&letters)?;
+        if let Some(file) = &mut self.letters {
+            file.sync().map_err(RunError::Letters)?;
+            (self.mark.letters, self.mark.letters_digest) = (Some(file.length()), Some(file.digest()));
+            return Ok(());
+        }
+        self.mark.in_correction = true;
+        let progress = self.mark.progress.clone();
+        self.sink.epoch(&progress, &[], &letters).map_err(RunError::Sink)?;
+        self.write(progress)
+    }
+
     /// Corrects the output if necessary, and notifies the sink that the run is live.
     fn live(&mut self) -> Result<(), RunError> {
         self.correct()?;
         if !std::mem::replace(&mut self.notified_live, true) {
             let progress = self.repeated.clone();
             let waits =
-                self.sides.live(progress.epoch, &self.mark, &mut *self.sink).map_err(RunError::Sink)?;
+                self.sides.live(progress.epoch, &self.unlisted(), &mut *self.sink).map_err(RunError::Sink)?;
             self.sink.live(progress.epoch);
             if let Some(file) = &mut self.notices {
                 let written = file.live(progress.epoch).map_err(RunError::Notices)?;

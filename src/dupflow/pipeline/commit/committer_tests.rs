@@ -55,12 +55,14 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         mark: mark(past),
         as_of: None,
         reading: None,
+        inputs: None,
         corrected: None,
         past,
         announce: None,
         letters_up_to: [(0, u64::MAX)].into(),
         new_letters: Vec::new(),
         repeated: mark(past).progress,
+        is_unlisted: false,
         notified_live: false,
         sides: SideOutputs::default(),
     }
@@ -313,4 +315,37 @@ fn the_sink_is_notified_when_the_run_is_live() {
     assert_eq!(run(6, None, 5..7), ["restored 1", "live 5", "epoch 6 1", "commit"]);
     let there = Some(Corrected::default());
     assert_eq!(run(6, there, 5..7), ["restored 0", "epoch 5 1", "commit", "live 5", "epoch 6 1", "commit"]);
+}
+
+/// Letters that are read again, for a correction, are durable before a state can stand for their records.
+#[test]
+fn letters_of_a_correction_are_written_before_the_run_is_live() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("letters");
+    let mut letters = LetterFile::open(&path).unwrap();
+    letters.begin_anew().unwrap();
+    let letter = Letter {
+        input: "in".into(),
+        position: Position { partition: 0, offset: 7 },
+        reason: "not_json".into(),
+        key: None,
+        raw: Some(b"oops".to_vec()),
+    };
+    let repeated = || ClosedEpoch { letters: vec![letter.clone()], ..closed(5, &[]) };
+    let begun = |file| Committer {
+        letters: file,
+        corrected: Some(Corrected::default()),
+        letters_up_to: [(0, 0)].into(),
+        ..committer(SharedSink::default(), 4, 9)
+    };
+    let mut to_file = begun(Some(letters));
+    to_file.commit(vec![repeated()], 0.0).unwrap();
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert_eq!((written.lines().count(), to_file.mark.letters), (1, Some(written.len() as u64)));
+    let mut to_sink = begun(None);
+    let sink = SharedSink::default();
+    to_sink.sink = Box::new(sink.clone());
+    to_sink.commit(vec![repeated()], 0.0).unwrap();
+    let marks = sink.1.lock();
+    assert!(matches!(&**marks, [mark] if mark.in_correction && mark.progress == to_sink.mark.progress));
 }

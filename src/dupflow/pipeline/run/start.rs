@@ -353,6 +353,7 @@ fn start_committer(
     }
     let counts = (Arc::clone(&shared.bad), Arc::clone(&stages.observers.metrics));
     let mut committer = Committer::new(sink, continuity.letters, keeper, counts, past);
+    committer.inputs = continuity.inputs;
     committer.announce = announce;
     committer.sides = continuity.sides;
     committer.notices = notices;
