@@ -107,8 +107,8 @@ impl InputFile {
 
     fn changed(&self, what: &str) -> io::Error {
         let what = format!(
-            "{}, the list of the inputs that were read, {what}: put it back, or move the output and the files \
-             beside it away to begin anew",
+            "{}, the list of the inputs that were read, {what}: put it back, or move the output and the \
+             files beside it away to begin anew",
             self.path.display()
         );
         io::Error::new(io::ErrorKind::InvalidData, what)

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use dupflow_core::hash;
 
-/// Spans in the mark of an output, at most. More of them, outside the state, are in a file beside the mark. An
-/// output without such a place leaves the list out: then a later run reads everything again or is refused.
+/// Spans in the mark of an output, at most. More of them, outside the state, are in a file beside the mark.
+/// An output without such a place leaves the list out: then a later run reads everything again or is refused.
 pub const MOST_SPANS: usize = 512;
 
 /// Consecutive records of one input.

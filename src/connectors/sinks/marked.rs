@@ -177,8 +177,8 @@ impl Destination for MarkedFile {
         if size > length {
             if !self.has_own_tail()? {
                 let what = format!(
-                    "holds {size} bytes, and what follows the {length} that its mark holds was not written by \
-                     a run: take it out of the file"
+                    "holds {size} bytes, and what follows the {length} that its mark holds was not written \
+                     by a run: take it out of the file"
                 );
                 return Err(self.file.changed(&what));
             }

@@ -140,9 +140,9 @@ impl Source for Files {
             if past.read > 0 {
                 tracing::warn!(
                     "the names of the inputs that an earlier version has read are not known: as many records \
-                     as it read are skipped. Files that were added before the last one, or changed, since that \
-                     version has ended are not noticed: if there are any, move the output and its mark away, \
-                     and the folder of the state, and all is read again"
+                     as it read are skipped. Files that were added before the last one, or changed, since \
+                     that version has ended are not noticed: if there are any, move the output and its mark \
+                     away, and the folder of the state, and all is read again"
                 );
             }
             self.known = None;

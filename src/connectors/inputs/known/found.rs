@@ -1,9 +1,8 @@
 //! How an input is found now, and whether it still has what was read of it.
 //!
-//! A file is the one that was read if it still has the last 64 MiB before the position, or the last 4 KiB if it
-//! was not read to its end. Size, time and inode alone only spare reading them: where all three are equal, so
-//! are the bytes. An object of a store is the
-//! same if its entity tag is.
+//! A file is the one that was read if it still has the last 64 MiB before the position, or the last 4 KiB if
+//! it was not read to its end. Size, time and inode alone only spare reading them: where all three are equal,
+//! so are the bytes. An object of a store is the same if its entity tag is.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};

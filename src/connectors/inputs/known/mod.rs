@@ -189,23 +189,23 @@ pub(crate) fn resume(
 
 /// Where a lost state had the list.
 const LOST: &str = "the state that listed the inputs is lost, and the present inputs are not those that were \
-    read, or others sort before them: put back what is missing, or start with --reconcile, which reads the present \
-    ones and corrects the output";
+    read, or others sort before them: put back what is missing, or start with --reconcile, which reads the \
+    present ones and corrects the output";
 
 /// Where the output has no place for the list.
 const UNLISTED: &str = "more inputs were read than the mark of this output can list, so it is not known \
-    whether they are as they were read: set state.path, which keeps the list from now on, and start once with \
-    --reconcile, which reads all inputs again and corrects the output";
+    whether they are as they were read: set state.path, which keeps the list from now on, and start once \
+    with --reconcile, which reads all inputs again and corrects the output";
 
-const NOT_STORED: &str = ", and the state has not stored all of what was read of it: put it back as it was, or \
-    set source.gone = \"delete\"";
+const NOT_STORED: &str = ", and the state has not stored all of what was read of it: put it back as it was, \
+    or set source.gone = \"delete\"";
 
 const NUMBERED: &str = ", and its records are numbered, so that those of the new one would replace some of \
     the old: put it back as it was, or set source.gone = \"delete\"";
 
-pub(crate) const UNNAMED: &str = "standard input and pipes have no name by which their records are found again, and \
-    other inputs than those that were read are before or beside them: name the same ones in the same order, \
-    or start over with another sink.path, and another state.path if there is one";
+pub(crate) const UNNAMED: &str = "standard input and pipes have no name by which their records are found \
+    again, and other inputs than those that were read are before or beside them: name the same ones in the \
+    same order, or start over with another sink.path, and another state.path if there is one";
 
 /// The order of the files of a list.
 fn order_of(list: &InputList) -> FileOrder {
