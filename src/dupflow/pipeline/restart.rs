@@ -210,8 +210,8 @@ impl<'a> Restart<'a> {
         self.of_this_input && !self.has_other_rules && self.resumption == Resumption::AsRead
     }
 
-    /// Whether all present files are read from their beginning, so that all letters are written again. Records
-    /// of a topic may have expired: their letters stay.
+    /// Whether all present files are read from their beginning, so that all letters are written again.
+    /// Records of a topic may have expired: their letters stay.
     fn reads_files_again(&self) -> bool {
         self.of_this_input
             && self.state_mark.is_none()

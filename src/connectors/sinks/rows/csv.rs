@@ -89,8 +89,8 @@ impl<W: Destination> RowWriter for CsvRows<W> {
     fn lines(&mut self) -> io::Result<Box<dyn BufRead>> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "an output of comma-separated values is not read back, so it cannot be corrected: move it and its \
-             .mark away, and the next run writes its whole result anew, or take JSON Lines",
+            "an output of comma-separated values is not read back, so it cannot be corrected: move it and \
+             its .mark away, and the next run writes its whole result anew, or take JSON Lines",
         ))
     }
 
