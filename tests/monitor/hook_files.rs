@@ -3,47 +3,19 @@
 //! Bug classes: a disk that is full for a moment ends the deliveries of a run; two runs that deliver by one
 //! cursor; a cursor of another file of notices.
 
+#[path = "../data/disk.rs"]
+mod disk;
+
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::{Value, json};
+
+use disk::Disk;
 
 use super::client::get;
 use super::receiver::{Mode, OK, Receiver, until};
 use super::run::{Place, Process};
 use super::watch::{append, deployment, post, state, text};
-
-/// A small disk at a folder, unmounted at the end.
-struct Disk(PathBuf);
-
-impl Disk {
-    /// `None` where a test may not mount.
-    fn mount(at: &Path) -> Option<Self> {
-        fs::create_dir(at).unwrap();
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(at).output();
-        mounted.is_ok_and(|mounted| mounted.status.success()).then(|| Self(at.to_owned()))
-    }
-
-    /// Takes all room, to the last byte.
-    fn fill(&self) {
-        let mut file = fs::File::create(self.0.join("filling")).unwrap();
-        for bytes in [&[0; 4096][..], &[0]] {
-            while file.write_all(bytes).is_ok() {}
-        }
-    }
-
-    fn empty(&self) {
-        fs::remove_file(self.0.join("filling")).unwrap();
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        drop(Command::new("umount").arg("-l").arg(&self.0).status());
-    }
-}
 
 fn hooked(place: &Place, receiver: &Receiver, files: &str) {
     let url = format!("http://{}/in", receiver.address);
@@ -67,7 +39,8 @@ fn waits(run: &Process, file: &str) -> bool {
 #[test]
 fn the_web_hook_waits_while_the_disk_of_its_files_is_full() {
     let (place, receiver) = (Place::new(), Receiver::start());
-    let Some(disk) = Disk::mount(&place.path("small")) else {
+    fs::create_dir(place.path("small")).unwrap();
+    let Some(disk) = Disk::mount(&place.path("small"), "64k") else {
         println!("SKIPPED: not tried, since nothing may be mounted here");
         return;
     };

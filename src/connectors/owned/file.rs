@@ -132,7 +132,7 @@ impl OwnedFile {
     }
 
     /// Whether what was taken over has a hole: bytes without a value, as they are left where a file is cut
-    /// while a program goes on writing at its place.
+    /// while a program keeps writing at its place.
     ///
     /// # Errors
     /// Any error of the file.
@@ -171,7 +171,7 @@ impl OwnedFile {
         Ok(true)
     }
 
-    /// Cuts the file off after the bytes that are taken over, durably, and goes on there.
+    /// Cuts the file off after the bytes that are taken over, durably, and continues there.
     ///
     /// # Errors
     /// Any error of the file.

@@ -252,7 +252,7 @@ struct Beginning<'a> {
     begin: Offsets,
     /// The documents of a state that are read again, once it is claimed.
     read_again: Option<ReadAgain>,
-    /// Records that have expired, if a run goes on without them.
+    /// Records that have expired, if a run continues without them.
     gaps: Option<Vec<OffsetGap>>,
     table: Option<(TableInForce, Arc<IdfTable>)>,
 }
@@ -433,7 +433,7 @@ impl Rules<'_> {
         Ok(Resumable { mark, of_this_input, snapshot, read_again, has_other_rules, set_back, resumption })
     }
 
-    /// How the run goes on after the inputs that an earlier one has read.
+    /// How the run continues after the inputs that an earlier one has read.
     fn resumption(
         &self,
         mark: Option<&Mark>,

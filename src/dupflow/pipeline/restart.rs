@@ -37,7 +37,7 @@ pub(super) struct Resumable {
     pub(super) read_again: Option<ReadAgain>,
     /// Whether the mark, or the state, was written under other rules of how records become documents.
     pub(super) has_other_rules: bool,
-    /// How the run goes on after the inputs that an earlier one has read.
+    /// How the run continues after the inputs that an earlier one has read.
     pub(super) resumption: Resumption,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Restart<'a> {
     state_mark: Option<Mark>,
     /// The mark of the output, or else that of the state.
     pub(super) mark: Option<Mark>,
-    /// How the run goes on after the inputs that an earlier one has read.
+    /// How the run continues after the inputs that an earlier one has read.
     resumption: Resumption,
     /// The clock in the mark of the output, if that is of this input.
     marked_clock: Option<RetentionTime>,

@@ -10,13 +10,16 @@
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test panics where it fails, and says why")]
 
 mod deployment;
+#[path = "../../data/disk.rs"]
+mod disk;
 
 use std::fs::{self, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::Path;
 use std::process::Command;
 
 use deployment::{Deployment, batch, until};
+use disk::Disk;
 
 /// What happens to a thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,45 +137,16 @@ const TABLES: &[(&str, What, When, Then)] = &[
     ("dup.db", Restored, Between, Says("start with --reconcile", Reconcile)),
 ];
 
-/// A small disk at a folder, unmounted at the end.
-struct Disk(std::path::PathBuf);
-
-impl Disk {
-    /// `None` where a test may not mount.
-    fn mount(at: &Path) -> Option<Self> {
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(at).output();
-        mounted.is_ok_and(|mounted| mounted.status.success()).then(|| Self(at.to_owned()))
-    }
-
-    /// Makes the disk read-only for all that opens files from now on.
-    fn lock(&self) {
-        for how in [&["--bind"][..], &["-o", "remount,bind,ro"]] {
-            let source = (how.len() == 1).then_some(&self.0);
-            assert!(Command::new("mount").args(how).args(source).arg(&self.0).status().unwrap().success());
-        }
-    }
-
-    fn unlock(&self) {
-        assert!(Command::new("umount").arg(&self.0).status().unwrap().success());
-    }
-
-    /// Takes all room, to the last byte.
-    fn fill(&self) {
-        let mut file = fs::File::create(self.0.join("filling")).unwrap();
-        for bytes in [&[0; 4096][..], &[0]] {
-            while file.write_all(bytes).is_ok() {}
-        }
-    }
-
-    fn empty(&self) {
-        fs::remove_file(self.0.join("filling")).unwrap();
+/// Makes a disk read-only for all that opens files from now on.
+fn lock(at: &Path) {
+    for how in [&["--bind"][..], &["-o", "remount,bind,ro"]] {
+        let source = (how.len() == 1).then_some(at);
+        assert!(Command::new("mount").args(how).args(source).arg(at).status().unwrap().success());
     }
 }
 
-impl Drop for Disk {
-    fn drop(&mut self) {
-        drop(Command::new("umount").arg("-l").arg(&self.0).status());
-    }
+fn unlock(at: &Path) {
+    assert!(Command::new("umount").arg(at).status().unwrap().success());
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -245,7 +219,8 @@ fn remedied(deployment: &Deployment, remedy: Remedy) -> &'static [&'static str] 
 fn cell(thing: &str, what: What, when: When, then: Then, sink: &'static str) {
     let named = format!("{thing}, {what:?}, {when:?}");
     let mut deployment = Deployment::new(thing, sink);
-    let disk = matches!(what, Full | ReadOnly).then(|| Disk::mount(&deployment.place.path("own")));
+    let own = deployment.place.path("own");
+    let disk = matches!(what, Full | ReadOnly).then(|| Disk::mount(&own, "4m"));
     if matches!(disk, Some(None)) {
         eprintln!("SKIPPED: not tried, since nothing may be mounted here: {named}");
         return;
@@ -283,7 +258,7 @@ fn cell(thing: &str, what: What, when: When, then: Then, sink: &'static str) {
         change(&deployment.own(), what);
         match (&disk, what) {
             (Some(disk), Full) => disk.fill(),
-            (Some(disk), _) => disk.lock(),
+            (Some(_), _) => lock(&own),
             (None, SecondOwner) => second(&deployment, &named, then),
             (None, _) => {}
         }
@@ -295,7 +270,7 @@ fn cell(thing: &str, what: What, when: When, then: Then, sink: &'static str) {
             assert!(code == Some(1) && log.contains(said), "{named}: {code:?}: {log}");
             let name = thing.trim_end_matches(".mark");
             assert!(log.contains(name) || matches!(remedy, Reconcile), "{named} is not named: {log}");
-            recover(disk.as_ref(), what);
+            recover(disk.as_ref(), &own, what);
             let more = remedied(&deployment, remedy);
             run = deployment.start("run.toml", more);
         }
@@ -304,7 +279,7 @@ fn cell(thing: &str, what: What, when: When, then: Then, sink: &'static str) {
             // It is tried again, and says so.
             until(|| run.said().contains("tried again"))
                 .unwrap_or_else(|()| panic!("{named}: {}", run.said()));
-            recover(disk.as_ref(), what);
+            recover(disk.as_ref(), &own, what);
         }
         GoesOn => {}
     }
@@ -317,10 +292,10 @@ fn cell(thing: &str, what: What, when: When, then: Then, sink: &'static str) {
     assert!(deployment.is_exact(), "{named}");
 }
 
-fn recover(disk: Option<&Disk>, what: What) {
+fn recover(disk: Option<&Disk>, own: &Path, what: What) {
     match disk {
         Some(disk) if what == Full => disk.empty(),
-        Some(disk) => disk.unlock(),
+        Some(_) => unlock(own),
         None => {}
     }
 }
