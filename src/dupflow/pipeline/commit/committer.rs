@@ -233,7 +233,7 @@ impl Committer {
         }
         self.write(last)?;
         of_live.iter().for_each(|epoch| self.metrics.add_written(&epoch.deltas));
-        self.sides.commit(&self.unlisted()).map_err(RunError::Sink)?;
+        self.sides.commit(&self.side_mark()).map_err(RunError::Sink)?;
         of_live.iter().for_each(|epoch| self.sides.durable(epoch.progress.epoch, &epoch.views));
         let notices: usize = of_live.iter().map(|epoch| epoch.notices.len()).sum();
         self.metrics.add(Counter::Notices, notices as u64);
@@ -305,7 +305,7 @@ impl Committer {
         self.mark.inputs = self.inputs_up_to(&progress);
         self.mark.progress = progress;
         self.mark.state = self.keeper.as_ref().and_then(Keeper::stored);
-        let inputs = self.listed()?;
+        let inputs = self.marked_inputs()?;
         self.sink.commit(&Mark { inputs, ..self.mark.clone() }).map_err(RunError::Sink)?;
         failpoint::reach("commit");
         if let Some(file) = &mut self.letters {
@@ -336,7 +336,7 @@ impl Committer {
     }
 
     /// The list of inputs as the mark of the output has it.
-    fn listed(&mut self) -> Result<Option<InputList>, RunError> {
+    fn marked_inputs(&mut self) -> Result<Option<InputList>, RunError> {
         let Some(list) = &self.mark.inputs else { return Ok(None) };
         let Some(file) = &mut self.inputs else { return Ok(Some(list.bounded())) };
         let listed = file.put(list).map_err(RunError::Sink)?;
@@ -347,7 +347,7 @@ impl Committer {
     }
 
     /// The mark for outputs beside the main one, which has the list.
-    fn unlisted(&self) -> Mark {
+    fn side_mark(&self) -> Mark {
         Mark { inputs: None, ..self.mark.clone() }
     }
 
@@ -418,8 +418,10 @@ impl Committer {
         self.correct()?;
         if !std::mem::replace(&mut self.notified_live, true) {
             let progress = self.repeated.clone();
-            let waits =
-                self.sides.live(progress.epoch, &self.unlisted(), &mut *self.sink).map_err(RunError::Sink)?;
+            let waits = self
+                .sides
+                .live(progress.epoch, &self.side_mark(), &mut *self.sink)
+                .map_err(RunError::Sink)?;
             self.sink.live(progress.epoch);
             if let Some(file) = &mut self.notices {
                 let written = file.live(progress.epoch).map_err(RunError::Notices)?;
@@ -463,6 +465,8 @@ impl Committer {
             self.metrics.add_written(piece);
         }
         if deltas.is_empty() {
+            // Letters may have been written before.
+            self.mark.in_correction = false;
             self.sink.epoch(&progress, &[], letters).map_err(RunError::Sink)?;
             self.write(progress)?;
         }

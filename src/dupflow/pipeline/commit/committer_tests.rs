@@ -346,6 +346,9 @@ fn letters_of_a_correction_are_written_before_the_run_is_live() {
     let sink = SharedSink::default();
     to_sink.sink = Box::new(sink.clone());
     to_sink.commit(vec![repeated()], 0.0).unwrap();
-    let marks = sink.1.lock();
-    assert!(matches!(&**marks, [mark] if mark.in_correction && mark.progress == to_sink.mark.progress));
+    let progress = to_sink.mark.progress.clone();
+    assert!(matches!(&**sink.1.lock(), [mark] if mark.in_correction && mark.progress == progress));
+    // Nothing else is to be corrected.
+    to_sink.live().unwrap();
+    assert!(sink.1.lock().last().is_some_and(|mark| !mark.in_correction));
 }
