@@ -72,7 +72,8 @@ impl Intake for Fast {
 struct Slow {
     epoch: Epoch,
     released: Arc<AtomicBool>,
-    wake: Arc<Mutex<Option<Wake>>>,
+    /// Takes the function that wakes its worker, once that is running.
+    wake: Sender<Wake>,
 }
 
 /// A function that wakes a worker.
@@ -91,7 +92,7 @@ impl Intake for Slow {
     }
 
     fn wake_with(&mut self, wake: Box<dyn Fn() + Send>) {
-        *self.wake.lock().unwrap() = Some(wake);
+        self.wake.send(wake).unwrap_or(());
     }
 }
 
@@ -144,17 +145,18 @@ fn two_workers(
 #[test]
 fn no_more_than_four_epochs_are_open() {
     let (first, last) = (100, 130);
-    let (asked, released, wake) = (Arc::default(), Arc::default(), Arc::default());
+    let (asked, released) = (Arc::default(), Arc::default());
+    let (wake, wakes) = channel();
     let (held_back, is_held_back) = channel();
     let fast = Fast { next: first, last, asked: Arc::clone(&asked), held_back };
-    let slow = Slow { epoch: first, released: Arc::clone(&released), wake: Arc::clone(&wake) };
+    let slow = Slow { epoch: first, released: Arc::clone(&released), wake };
     let (workers, _cancellation, epochs) = two_workers(first, fast, slow);
     assert_eq!(is_held_back.recv(), Ok(first + 4), "what is next when four are open");
     assert_eq!(*asked.lock().unwrap(), first + 3);
     assert!(epochs.try_recv().is_err(), "none is closed while a worker may still have events of the first");
 
     released.store(true, Ordering::SeqCst);
-    wake.lock().unwrap().as_ref().unwrap()();
+    wakes.recv().unwrap()();
     workers.join().unwrap();
     let mut expected = first;
     let mut ended = false;
@@ -173,7 +175,7 @@ fn no_more_than_four_epochs_are_open() {
 
 #[test]
 fn a_worker_that_panics_ends_the_others_and_says_why() {
-    let slow = Slow { epoch: 1, released: Arc::default(), wake: Arc::default() };
+    let slow = Slow { epoch: 1, released: Arc::default(), wake: channel().0 };
     let (workers, cancellation, epochs) = two_workers(1, slow, Broken);
     assert_eq!(workers.join(), Err(WorkerError::Panicked("broken on purpose".to_owned())));
     assert!(cancellation.is_cancelled());
@@ -182,7 +184,7 @@ fn a_worker_that_panics_ends_the_others_and_says_why() {
 
 #[test]
 fn cancelled_workers_end_without_closing_what_is_open() {
-    let slow = || Slow { epoch: 1, released: Arc::default(), wake: Arc::default() };
+    let slow = || Slow { epoch: 1, released: Arc::default(), wake: channel().0 };
     let (workers, cancellation, epochs) = two_workers(1, slow(), slow());
     cancellation.cancel();
     workers.join().unwrap();
