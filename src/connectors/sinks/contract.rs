@@ -78,6 +78,14 @@ pub trait Sink {
         Ok(())
     }
 
+    /// Checks, where the output is continued without a correction, that it holds what the last commit left.
+    ///
+    /// # Errors
+    /// Any error of the destination; that another program has changed it.
+    fn check_unchanged(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// The pairs that the durable deltas accumulate to, read from the destination itself.
     ///
     /// # Errors

@@ -151,7 +151,7 @@ impl<'a> Restart<'a> {
             Standing::At(mark) if reconcile || was_corrected || !continues(mark) => sink.pairs().map(Some),
             Standing::Unmarked(_) => sink.pairs().map(Some),
             Standing::New if self.state_mark.is_some() => Ok(Some(BTreeSet::new())),
-            _ => Ok(None),
+            _ => sink.check_unchanged().map(|()| None),
         }
         .map_err(RunError::Sink)
     }

@@ -37,7 +37,12 @@ enum What {
     Full,
     /// Its disk cannot be written for a while.
     ReadOnly,
+    /// Another program deletes all rows of this table.
+    #[cfg(feature = "sqlite")]
+    Emptied(&'static str),
 }
+#[cfg(feature = "sqlite")]
+use What::Emptied;
 use What::{Full, ReadOnly, Removed, Replaced, Restored, SecondOwner, Truncated};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +138,10 @@ const TABLES: &[(&str, What, When, Then)] = &[
     ("dup.db", Replaced, Live, Says("was replaced by another file", PutBack)),
     ("dup.db", SecondOwner, Live, Says("another run writes to it", Start)),
     ("dup.db", Full, Live, Says("dup.db", Start)),
+    ("dup.db", Emptied("pairs"), Live, Says("deleted or added some", Reconcile)),
+    ("dup.db", Emptied("clusters"), Live, Says("deleted or added some", Reconcile)),
+    ("dup.db", Emptied("pairs"), Between, Says("deleted or added some", Reconcile)),
+    ("dup.db", Emptied("documents"), Between, Says("deleted or added some", Reconcile)),
     ("dup.db", Removed, Between, GoesOn),
     ("dup.db", Restored, Between, Says("start with --reconcile", Reconcile)),
 ];
@@ -192,6 +201,11 @@ fn change(own: &Path, what: What) {
             }
         }
         SecondOwner | Full | ReadOnly => {}
+        #[cfg(feature = "sqlite")]
+        Emptied(table) => {
+            let other = rusqlite::Connection::open(own).unwrap();
+            other.execute(&format!("DELETE FROM {table}"), []).unwrap();
+        }
     }
 }
 

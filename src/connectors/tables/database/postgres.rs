@@ -39,10 +39,12 @@ pub fn connect(url: &Credential, patience: Duration) -> Result<Client, DatabaseF
     }
     config.keepalives_idle(SILENCE);
     let mut client = config.connect(NoTls).map_err(|error| failure(&error))?;
-    // Make comparisons and writes independent of the server's configuration.
+    // Make comparisons and writes independent of the server's configuration, and have the server notice soon
+    // that this machine is gone.
     client
         .batch_execute(
-            "SET client_encoding = 'UTF8'; SET TIME ZONE 'UTC'; SET standard_conforming_strings = on",
+            "SET client_encoding = 'UTF8'; SET TIME ZONE 'UTC'; SET standard_conforming_strings = on;
+             SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3",
         )
         .map_err(|error| failure(&error))?;
     Ok(client)

@@ -28,7 +28,7 @@ fn step(sink: &mut TableSink, epoch: Epoch, changes: &[DocChange], deltas: &[Del
     sink.upserts(&changes.iter().filter_map(upsert).collect::<Vec<_>>()).unwrap();
     let progress = Progress { epoch, ..Progress::default() };
     sink.epoch(&progress, deltas, &[]).unwrap();
-    sink.commit(&Mark { run: sink.run.clone(), progress, ..Mark::default() }).unwrap();
+    sink.commit(&Mark { run: sink.output.run.clone(), progress, ..Mark::default() }).unwrap();
 }
 
 /// Two similar documents with ids that are hard to store, and a unique one; then the first one is deleted.

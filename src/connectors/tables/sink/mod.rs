@@ -13,8 +13,8 @@
 //! writes its mark there and increments the number. So:
 //!
 //! 1. A run that takes the tables over writes its name there. The run before finds another name at its next
-//!    commit, and ends. In a SQLite file it is refused before that, by the lock of a file beside it, while
-//!    the run before lives.
+//!    commit, and ends. While the run before lives, the later one is refused: in a SQLite file by the lock of
+//!    a file beside it, on a server by the connection of the run before, which the row of `progress` names.
 //! 2. After a commit with an unknown outcome (the connection was lost), the run reads the row again, once its
 //!    lock is free. If the number is one higher, everything was written. If it is unchanged, nothing was, and
 //!    the run writes it again.
@@ -22,6 +22,9 @@
 //! **Deltas add up to pairs**, if they are kept. A run that begins to keep them where an earlier run did not
 //! is refused, as a run of another pipeline is. If it reconciles, the first correction empties the table and
 //! fills it with the pairs of the table of pairs, in its own transaction.
+//!
+//! **Rows are counted** ([`row_counts`]), so that what others delete or add is noticed: at the start, at the
+//! end, and by a thread that looks from time to time.
 //!
 //! Clusters are written member by member, whatever their size: the views of kept and removed documents need
 //! all members.
@@ -40,6 +43,7 @@ mod open;
 mod owned_database;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod row_counts;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(feature = "sqlite")]

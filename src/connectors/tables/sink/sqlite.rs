@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 use super::changes::TableChanges;
 use super::owned_database::OwnedDatabase;
+use super::row_counts::{COUNTED, ForeignRows, Rows};
 use super::sqlite_decisions;
 use super::sqlite_rows::{NOW, begin_deltas, put};
 use super::store::{
@@ -88,7 +89,7 @@ impl SqliteStore {
                 a TEXT NOT NULL, b TEXT NOT NULL, similarity REAL NOT NULL, cause TEXT, at TEXT);
              CREATE TABLE {progress} (one INTEGER PRIMARY KEY CHECK (one = 1), run TEXT NOT NULL,
                 commits INTEGER NOT NULL DEFAULT 0, epoch INTEGER, mark TEXT, at TEXT, layout INTEGER NOT \
-                NULL DEFAULT {LAYOUT});
+                NULL DEFAULT {LAYOUT}, counts TEXT);
              {views}",
             pairs_b = name("pairs_b"),
             pairs_similarity = name("pairs_similarity"),
@@ -116,12 +117,15 @@ impl SqliteStore {
         )
     }
 
+    fn has_column(&self, transaction: &Transaction<'_>, table: &str, column: &str) -> rusqlite::Result<bool> {
+        let sql = "SELECT count(*) > 0 FROM pragma_table_info(?1) WHERE name = ?2";
+        transaction.query_row(sql, [&format!("{}{table}", self.prefix), column], |row| row.get(0))
+    }
+
     /// Adds the columns of shares if this run writes shares and they are missing. Returns whether there are
     /// such columns.
     fn add_shares(&self, transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
-        let has_shares = "SELECT count(*) > 0 FROM pragma_table_info(?1) WHERE name = 'in_a'";
-        let has_shares = transaction
-            .query_row(has_shares, [format!("{}pairs", self.prefix)], |row| row.get::<_, bool>(0))?;
+        let has_shares = self.has_column(transaction, "pairs", "in_a")?;
         if self.is_directed && !has_shares {
             for table in [self.table("pairs"), self.table("deltas")] {
                 transaction.execute_batch(&format!(
@@ -151,16 +155,19 @@ impl SqliteStore {
     /// Changes tables of layout 1 to this layout; refuses later ones.
     fn migrate(&self, transaction: &Transaction<'_>) -> Result<(), DatabaseFailure> {
         let failed = |error: rusqlite::Error| sqlite::failure(&self.path, &error);
-        let has_layout = "SELECT count(*) > 0 FROM pragma_table_info(?1) WHERE name = 'layout'";
-        let table = format!("{}progress", self.prefix);
-        if !transaction.query_row(has_layout, [table], |row| row.get::<_, bool>(0)).map_err(failed)? {
+        let table = self.table("progress");
+        if !self.has_column(transaction, "progress", "counts").map_err(failed)? {
+            let sql = format!("ALTER TABLE {table} ADD COLUMN counts TEXT");
+            transaction.execute(&sql, []).map_err(failed)?;
+        }
+        if !self.has_column(transaction, "progress", "layout").map_err(failed)? {
             tracing::info!(
                 "{}: tables of the layout before are changed to layout {LAYOUT}",
                 self.path.display()
             );
             return transaction.execute_batch(&self.migration()).map_err(failed);
         }
-        let sql = format!("SELECT layout FROM {} WHERE one = 1", self.table("progress"));
+        let sql = format!("SELECT layout FROM {table} WHERE one = 1");
         let found = transaction.query_row(&sql, [], |row| row.get(0)).optional().map_err(failed)?;
         known_layout(&self.path.display().to_string(), found)
     }
@@ -200,13 +207,24 @@ pub(super) fn examine(path: &Path, sides: impl Iterator<Item = String>) -> Resul
     std::fs::OpenOptions::new().write(true).open(path).map(drop).map_err(|error| refused(error.to_string()))
 }
 
-/// The row of progress; default if there is none.
+/// The row of progress; default if there is none. `counts` is missing in tables of an earlier version, until
+/// a run takes them over.
 fn progress(connection: &Connection, table: &str) -> rusqlite::Result<ProgressRow> {
-    let sql = format!("SELECT run, commits, mark FROM {table} WHERE one = 1");
+    let sql = format!("SELECT * FROM {table} WHERE one = 1");
     let stand = |row: &rusqlite::Row<'_>| {
-        Ok(ProgressRow { run: row.get(0)?, commits: row.get(1)?, mark: row.get(2)? })
+        let counts = row.as_ref().column_index("counts").map_or(Ok(None), |n| row.get(n))?;
+        Ok(ProgressRow { run: row.get("run")?, commits: row.get("commits")?, mark: row.get("mark")?, counts })
     };
     Ok(connection.query_row(&sql, [], stand).optional()?.unwrap_or_default())
+}
+
+/// The rows of the counted tables, the first of these.
+fn count(connection: &Connection, tables: &[String]) -> rusqlite::Result<Rows> {
+    let mut counted = Rows::default();
+    for (rows, table) in counted.iter_mut().zip(tables) {
+        *rows = connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
+    }
+    Ok(counted)
 }
 
 impl TableStore for SqliteStore {
@@ -293,14 +311,15 @@ impl TableStore for SqliteStore {
             if changes.deltas_anew {
                 begin_deltas(&transaction, &tables, keeps, (causes, shares)).map_err(failed)?;
             }
-            put(&transaction, changes, &tables, (causes, shares, &prefix)).map_err(failed)?;
+            let known = found.rows().map_or_else(|| count(&transaction, &tables), Ok).map_err(failed)?;
+            let more = put(&transaction, changes, &tables, (causes, shares, &prefix)).map_err(failed)?;
             sqlite_decisions::put(&transaction, changes, &decisions, NOW).map_err(failed)?;
             let sql = format!(
                 "UPDATE {} SET commits = commits + 1, epoch = json_extract(?1, '$.progress.epoch'), mark = \
-                 ?1, at = {NOW}",
+                 ?1, at = {NOW}, counts = ?2",
                 tables[4]
             );
-            transaction.execute(&sql, [mark]).map_err(failed)?;
+            transaction.execute(&sql, [mark, &found.next_counts(known, more)]).map_err(failed)?;
             failpoint::reach("tables-sent");
             transaction.commit().map_err(failed)
         };
@@ -310,6 +329,22 @@ impl TableStore for SqliteStore {
 
     fn check(&mut self) -> Result<(), DatabaseFailure> {
         self.owned.as_ref().map_or(Ok(()), |owned| owned.check(&self.path))
+    }
+
+    fn foreign_rows(&self) -> Result<Option<ForeignRows>, DatabaseFailure> {
+        let failed = |error: rusqlite::Error| sqlite::failure(&self.path, &error);
+        let mut connection = sqlite::reader(&self.path)?;
+        let snapshot = connection.transaction().map_err(failed)?;
+        let Some(left) = progress(&snapshot, &self.table("progress")).map_err(failed)?.rows() else {
+            return Ok(None);
+        };
+        let there = count(&snapshot, &COUNTED.map(|name| self.table(name))).map_err(failed)?;
+        Ok(ForeignRows::find(left, there, |table| format!("{}{table}", self.prefix)))
+    }
+
+    fn forget_counts(&mut self) -> Result<(), DatabaseFailure> {
+        let (path, sql) = (self.path.clone(), format!("UPDATE {} SET counts = NULL", self.table("progress")));
+        self.connection()?.execute(&sql, []).map(drop).map_err(|error| sqlite::failure(&path, &error))
     }
 
     fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure> {

@@ -1,8 +1,9 @@
 //! Writing the rows of a commit to a SQLite file.
 
-use rusqlite::{ToSql, Transaction, params};
+use rusqlite::{CachedStatement, ToSql, Transaction, params};
 
 use super::changes::{PairRow, TableChanges, split_rows};
+use super::row_counts::Rows;
 use crate::tables::database::quoted;
 use dupflow_core::doc::{Facts, Position};
 use dupflow_core::pair::{Cause, Evidence};
@@ -29,18 +30,53 @@ pub(super) fn begin_deltas(
     Ok(())
 }
 
-/// Writes the changes.
+/// Writes the changes. Returns how many rows more than before the counted tables have.
 pub(super) fn put(
     transaction: &Transaction<'_>,
     changes: &TableChanges,
     [pairs, clusters, documents, deltas, _]: &[String; 5],
     (causes, shares, prefix): (bool, bool, &str),
-) -> rusqlite::Result<()> {
-    put_pairs(transaction, changes, pairs, shares)?;
-    put_clusters(transaction, changes, clusters)?;
-    put_documents(transaction, changes, documents)?;
+) -> rusqlite::Result<Rows> {
+    let more = [
+        put_pairs(transaction, changes, pairs, shares)?,
+        put_clusters(transaction, changes, clusters)?,
+        put_documents(transaction, changes, documents)?,
+    ];
     put_deltas(transaction, changes, deltas, (causes, shares))?;
-    put_side(transaction, changes, prefix)
+    put_side(transaction, changes, prefix)?;
+    Ok(more)
+}
+
+/// Counts the rows of a table that are inserted and deleted.
+#[derive(Default)]
+struct Counted(i64);
+
+impl Counted {
+    fn delete(&mut self, delete: &mut CachedStatement<'_>, key: &[&dyn ToSql]) -> rusqlite::Result<()> {
+        self.0 -= i64::from(delete.execute(key)? > 0);
+        Ok(())
+    }
+
+    /// Writes a row by one of two statements: the first inserts it unless its key is there, the second
+    /// replaces it.
+    fn put(
+        &mut self,
+        [insert, replace]: &mut [CachedStatement<'_>; 2],
+        row: &[&dyn ToSql],
+    ) -> rusqlite::Result<()> {
+        if insert.execute(row)? > 0 {
+            self.0 += 1;
+        } else {
+            replace.execute(row)?;
+        }
+        Ok(())
+    }
+}
+
+/// The statements of [`Counted::put`], for what follows `INSERT OR …`.
+fn inserts<'t>(transaction: &'t Transaction<'_>, row: &str) -> rusqlite::Result<[CachedStatement<'t>; 2]> {
+    let statement = |how: &str| transaction.prepare_cached(&format!("INSERT OR {how} {row}"));
+    Ok([statement("IGNORE")?, statement("REPLACE")?])
 }
 
 /// The names of the columns of shares and their parameters, from number `first` on, if there are any.
@@ -53,18 +89,19 @@ fn put_pairs(
     changes: &TableChanges,
     pairs: &str,
     shares: bool,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<i64> {
     let (upserts, deletes) = split_rows(&changes.pairs);
     let mut delete = transaction.prepare_cached(&format!("DELETE FROM {pairs} WHERE a = ?1 AND b = ?2"))?;
+    let mut counted = Counted::default();
     for pair in deletes {
-        delete.execute([pair.lo().as_str(), pair.hi().as_str()])?;
+        counted.delete(&mut delete, &[&pair.lo().as_str(), &pair.hi().as_str()])?;
     }
     let (names, values) = share_columns(shares, 9);
     let sql = format!(
-        "INSERT OR REPLACE INTO {pairs} (a, b, similarity, epoch, blocks, look, components, standard_error, \
+        "INTO {pairs} (a, b, similarity, epoch, blocks, look, components, standard_error, \
          at{names}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {NOW}{values})"
     );
-    let mut insert = transaction.prepare_cached(&sql)?;
+    let mut inserts = inserts(transaction, &sql)?;
     for (pair, PairRow { pair: found, epoch, standard_error }) in upserts {
         let Evidence { blocks, look, components } = found.evidence;
         let has_evidence = standard_error.is_some();
@@ -81,46 +118,47 @@ fn put_pairs(
             in_a,
             in_b
         ];
-        insert.execute(&row[..if shares { 10 } else { 8 }])?;
+        counted.put(&mut inserts, &row[..if shares { 10 } else { 8 }])?;
     }
-    Ok(())
+    Ok(counted.0)
 }
 
 fn put_clusters(
     transaction: &Transaction<'_>,
     changes: &TableChanges,
     clusters: &str,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<i64> {
     let (upserts, deletes) = split_rows(&changes.clusters);
     let mut delete = transaction.prepare_cached(&format!("DELETE FROM {clusters} WHERE document = ?1"))?;
+    let mut counted = Counted::default();
     for document in deletes {
-        delete.execute([document.as_str()])?;
+        counted.delete(&mut delete, &[&document.as_str()])?;
     }
-    let mut insert =
-        transaction.prepare_cached(&format!("INSERT OR REPLACE INTO {clusters} VALUES (?1, ?2)"))?;
+    let mut inserts = inserts(transaction, &format!("INTO {clusters} VALUES (?1, ?2)"))?;
     for (document, cluster) in upserts {
-        insert.execute([document.as_str(), cluster.as_str()])?;
+        counted.put(&mut inserts, &[&document.as_str(), &cluster.as_str()])?;
     }
-    Ok(())
+    Ok(counted.0)
 }
 
 fn put_documents(
     transaction: &Transaction<'_>,
     changes: &TableChanges,
     documents: &str,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<i64> {
     let (upserts, deletes) = split_rows(&changes.documents);
     let mut delete = transaction.prepare_cached(&format!("DELETE FROM {documents} WHERE id = ?1"))?;
+    let mut counted = Counted::default();
     for document in deletes {
-        delete.execute([document.as_str()])?;
+        counted.delete(&mut delete, &[&document.as_str()])?;
     }
-    let sql = format!("INSERT OR REPLACE INTO {documents} VALUES (?1, ?2, ?3, ?4, ?5)");
-    let mut insert = transaction.prepare_cached(&sql)?;
+    let mut inserts = inserts(transaction, &format!("INTO {documents} VALUES (?1, ?2, ?3, ?4, ?5)"))?;
     for (document, Facts { ts, bytes, position }) in upserts {
         let Position { partition, offset } = position;
-        insert.execute(params![document.as_str(), ts, bytes, partition, offset.cast_signed()])?;
+        let row = params![document.as_str(), ts, bytes, partition, offset.cast_signed()];
+        counted.put(&mut inserts, row)?;
     }
-    Ok(())
+    Ok(counted.0)
 }
 
 fn put_deltas(

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::changes::TableChanges;
+use super::row_counts::ForeignRows;
 use crate::sinks::decisions::LastDecisions;
 use crate::sinks::side::SideRow;
 use crate::sinks::{Decision, DecisionMode, Repetition};
@@ -74,6 +75,13 @@ pub(super) trait TableStore: Send {
     fn check(&mut self) -> Result<(), DatabaseFailure> {
         Ok(())
     }
+
+    /// What others have changed since the last commit, with a connection of its own, in one snapshot; `None`
+    /// if nothing is known to be changed.
+    fn foreign_rows(&self) -> Result<Option<ForeignRows>, DatabaseFailure>;
+
+    /// Forgets how many rows the last commit has left: the next one counts them.
+    fn forget_counts(&mut self) -> Result<(), DatabaseFailure>;
 
     /// The rows of pairs.
     fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure>;
@@ -164,6 +172,8 @@ pub(super) struct ProgressRow {
     pub(super) run: String,
     pub(super) commits: i64,
     pub(super) mark: Option<String>,
+    /// The counts of rows, as they are written.
+    pub(super) counts: Option<String>,
 }
 
 /// Whether a run that builds on commit number `commits` must write its next commit. If not, an earlier

@@ -5,28 +5,35 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::changes::TableChanges;
 use super::open::open_store;
+use super::row_counts::ForeignRows;
 use super::store::{TableOutput, TableStore, must_write};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
 use crate::sinks::cluster_changes::ClusterChanges;
 use crate::sinks::decisions::{DecisionBook, LastDecisions};
 use crate::sinks::side::SideDelta;
-use crate::sinks::{DecisionMode, Sink, StandardError};
-use crate::tables::database::DatabaseFailure;
+use crate::sinks::{DecisionMode, OutputGuard, Sink, StandardError};
+use crate::tables::database::{DatabaseFailure, retry_until_reachable};
 use dupflow_core::cluster::{ClusterKind, Clusters};
 use dupflow_core::description::Description;
 use dupflow_core::doc::{DocChange, DocId, Facts, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::run::metrics::Metrics;
-use dupflow_core::time::{Epoch, Progress};
+use dupflow_core::time::{Clock as _, Epoch, Progress, SystemClock};
+
+/// Least time between two looks at the rows of the tables.
+const LOOKS_APART: Duration = Duration::from_secs(5);
+
+/// How many times longer than a look the pause is that follows it.
+const LOOKS_SHARE: u32 = 200;
 
 /// Writes the tables of an output.
 pub struct TableSink {
-    name: String,
-    run: String,
+    output: TableOutput,
     store: Box<dyn TableStore>,
     evidence: Option<StandardError>,
     clusters: ClusterChanges,
@@ -35,7 +42,6 @@ pub struct TableSink {
     decisions: Option<DecisionBook>,
     /// Whether the run before wrote decisions.
     kept_decisions: bool,
-    keeps_deltas: bool,
     /// Whether the run before kept deltas.
     kept_deltas: bool,
     /// Number of the last commit.
@@ -61,13 +67,11 @@ impl TableSink {
         Self {
             decisions,
             kept_decisions: output.decisions.is_some(),
-            name: output.address.name(),
-            run: output.run.clone(),
+            output: output.clone(),
             store: open_store(output).expect("a deployment without the feature names no such database"),
             evidence,
             clusters: ClusterChanges::new(clusters(), metrics),
             changes: TableChanges::default(),
-            keeps_deltas: output.deltas,
             kept_deltas: output.deltas,
             commits: 0,
             alive: None,
@@ -92,7 +96,10 @@ impl TableSink {
     /// Parses the mark of the table.
     fn mark(&self, found: &str) -> io::Result<Box<Mark>> {
         serde_json::from_str(found).map_err(|error| {
-            invalid_data(format!("{}: the mark in the table of progress is damaged: {error}", self.name))
+            invalid_data(format!(
+                "{}: the mark in the table of progress is damaged: {error}",
+                self.output.address.name()
+            ))
         })
     }
 
@@ -135,22 +142,41 @@ impl Sink for TableSink {
         let found = self.mark(&found)?;
         self.kept_deltas = kept(&found, TableOutput::WITH_DELTAS);
         self.kept_decisions = kept(&found, TableOutput::WITH_DECISIONS);
-        self.write(&Mark { run: self.run.clone(), ..(*found).clone() })?;
+        self.write(&Mark { run: self.output.run.clone(), ..(*found).clone() })?;
         Ok(Standing::At(found))
     }
 
     fn check_held(&mut self) -> io::Result<()> {
         let found = self.store.inspect().map_err(io_error)?;
-        must_write(&found, &self.run, self.commits).map(drop).map_err(io_error)
+        must_write(&found, &self.output.run, self.commits).map(drop).map_err(io_error)
+    }
+
+    fn check_unchanged(&mut self) -> io::Result<()> {
+        let name = &self.output.address.name();
+        let looked = retry_until_reachable(name, None, || self.store.foreign_rows()).map_err(io_error)?;
+        looked.map_or(Ok(()), |foreign| Err(changed(name, &foreign)))
+    }
+
+    fn guard(&self) -> Option<OutputGuard> {
+        let (store, name) = (open_store(&self.output)?, self.output.address.name());
+        let clock = SystemClock::start();
+        Some(Box::new(move || {
+            let begun = clock.now();
+            // Without an answer, the tables are looked at the next time; a commit says what is wrong.
+            let looked = store.foreign_rows().ok().flatten();
+            looked.map_or(Ok(()), |foreign| Err(changed(&name, &foreign)))?;
+            Ok(LOOKS_APART.max((clock.now() - begun) * LOOKS_SHARE))
+        }))
     }
 
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
+        self.store.forget_counts().map_err(io_error)?;
         let stored = self.store.clusters().map_err(io_error)?;
         self.clusters.correct(stored);
         self.alive = Some(BTreeMap::new());
         // Without the deltas of the runs in between, the table would not add up to the pairs. It is filled
         // with the first correction, whose mark says that deltas are kept.
-        self.changes.deltas_anew = self.keeps_deltas != self.kept_deltas;
+        self.changes.deltas_anew = self.output.deltas != self.kept_deltas;
         self.changes.decisions_anew = self.decisions.is_some() != self.kept_decisions;
         if let Some(book) = &mut self.decisions {
             let is_there = self.kept_decisions;
@@ -213,7 +239,7 @@ impl Sink for TableSink {
         }
         let changed = self.clusters.advance(deltas);
         self.changes.clusters(&changed);
-        self.changes.pairs(progress.epoch, deltas, self.evidence.as_ref(), self.keeps_deltas);
+        self.changes.pairs(progress.epoch, deltas, self.evidence.as_ref(), self.output.deltas);
         Ok(())
     }
 
@@ -242,8 +268,13 @@ impl Sink for TableSink {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.store.check().map_err(io_error)
+        self.store.check().map_err(io_error)?;
+        self.check_unchanged()
     }
+}
+
+fn changed(name: &str, foreign: &ForeignRows) -> io::Error {
+    invalid_data(format!("output {name}: {foreign}"))
 }
 
 fn invalid_data(what: String) -> io::Error {
@@ -257,7 +288,7 @@ fn io_error(failure: DatabaseFailure) -> io::Error {
 impl fmt::Debug for TableSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TableSink")
-            .field("name", &self.name)
+            .field("name", &self.output.address.name())
             .field("commits", &self.commits)
             .finish_non_exhaustive()
     }

@@ -47,12 +47,12 @@ fn step(sink: &mut TableSink, epoch: u64, documents: &[DocChange], deltas: &mut 
     deltas.sort();
     sink.documents(documents, false)?;
     sink.epoch(&Progress { epoch, ..Progress::default() }, deltas, &[])?;
-    sink.commit(&Mark { run: sink.run.clone(), ..mark(epoch, false) })
+    sink.commit(&Mark { run: sink.output.run.clone(), ..mark(epoch, false) })
 }
 
 #[test]
 fn a_replaced_run_cannot_write() {
-    let stand = |run: &str, commits| ProgressRow { run: run.to_owned(), commits, mark: None };
+    let stand = |run: &str, commits| ProgressRow { run: run.to_owned(), commits, mark: None, counts: None };
     assert_eq!(must_write(&stand("a", 5), "a", 5), Ok(true));
     assert_eq!(must_write(&stand("a", 6), "a", 5), Ok(false), "an earlier attempt wrote it");
     for found in [stand("b", 5), stand("b", 6), stand("a", 7), stand("a", 4)] {
@@ -236,10 +236,22 @@ fn output(address: Address, run: &str) -> TableSink {
     output_with(address, run, "near \"", false)
 }
 
-/// As on a file system without locks: the later run takes the tables over.
+/// As on a file system without locks, and as if the run before had lost its connection: the later run takes
+/// the tables over.
 fn output_with(address: Address, run: &str, prefix: &str, shares: bool) -> TableSink {
-    if let Address::Sqlite(path) = &address {
-        drop(std::fs::remove_file(format!("{}-{prefix}owner.lock", path.display())));
+    match &address {
+        Address::Sqlite(path) => {
+            drop(std::fs::remove_file(format!("{}-{prefix}owner.lock", path.display())));
+        }
+        #[cfg(feature = "postgres")]
+        Address::Postgres(url) => {
+            let ends = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+                WHERE application_name = 'dupflow' AND pid <> pg_backend_pid()";
+            let mut client = crate::tables::database::postgres::connect(url, Duration::from_secs(5)).unwrap();
+            client.execute(ends, &[]).unwrap();
+        }
+        #[cfg(not(feature = "postgres"))]
+        Address::Postgres(_) => {}
     }
     let output = TableOutput {
         address,
@@ -300,6 +312,11 @@ fn sqlite_meets_the_contract() {
         output_with(Address::Sqlite(of_shares.clone()), run, "", shares)
     });
     assert!(has_views(), "clusters say again what may be removed");
+    let of_counts = folder.path().join("counts.db");
+    notices_foreign_rows(&|run| output(Address::Sqlite(of_counts.clone()), run), &mut |table, sql| {
+        let other = rusqlite::Connection::open(&of_counts).unwrap();
+        other.execute_batch(&sql.replace("TABLE", &format!("\"near \"\"{table}\""))).unwrap();
+    });
     let read = rusqlite::Connection::open(&path).unwrap();
     let column = |sql: &str| -> Vec<String> {
         let mut statement = read.prepare(sql).unwrap();
@@ -343,7 +360,7 @@ fn sqlite_tables_of_layout_1_are_migrated_and_later_ones_rejected() {
     read.execute_batch(
         "DROP INDEX \"near \"\"pairs_similarity\"; ALTER TABLE \"near \"\"pairs\" DROP COLUMN at;
          ALTER TABLE \"near \"\"deltas\" DROP COLUMN at; ALTER TABLE \"near \"\"progress\" DROP COLUMN at;
-         ALTER TABLE \"near \"\"progress\" DROP COLUMN layout;",
+         ALTER TABLE \"near \"\"progress\" DROP COLUMN layout; ALTER TABLE \"near \"\"progress\" DROP COLUMN counts;",
     )
     .unwrap();
     let mut second = open("second");
@@ -386,7 +403,13 @@ fn postgres_meets_the_contract() {
         }
     };
     let url = crate::credential::Credential::new(server.url());
-    let mut read = crate::tables::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
+    // Not ended with the connections of runs.
+    let reader = || {
+        let url = format!("{}?application_name=reader", server.url());
+        let url = crate::credential::Credential::new(url);
+        crate::tables::database::postgres::connect(&url, Duration::from_secs(5)).unwrap()
+    };
+    let mut read = reader();
     meets_the_contract(&|run| output(Address::Postgres(url.clone()), run));
     let mut column =
         |sql: &str| -> Vec<String> { read.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect() };
@@ -410,11 +433,12 @@ fn postgres_meets_the_contract() {
 
     // Tables of layout 1 are migrated; their contents stay the same.
     let before = output(Address::Postgres(url.clone()), "x").store.documents().unwrap();
-    let mut change_back = crate::tables::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
+    let mut change_back = reader();
     change_back
         .batch_execute(&format!(
             "ALTER TABLE {views}pairs\" DROP COLUMN at; ALTER TABLE {views}deltas\" DROP COLUMN at;
-             ALTER TABLE {views}progress\" DROP COLUMN at, DROP COLUMN layout;
+             ALTER TABLE {views}progress\" DROP COLUMN at, DROP COLUMN layout, DROP COLUMN counts,
+                DROP COLUMN writer;
              ALTER TABLE {views}documents\" ALTER COLUMN ts TYPE float8 USING extract(epoch FROM ts)::float8;"
         ))
         .unwrap();
@@ -430,7 +454,85 @@ fn postgres_meets_the_contract() {
     change_back.batch_execute("DROP SCHEMA \"results of\" CASCADE").unwrap();
     keeps_rows(&|run| output(Address::Postgres(url.clone()), run));
     keeps_shares(&|run, shares| output_with(Address::Postgres(url.clone()), run, "shares_", shares));
+    let mut other = reader();
+    notices_foreign_rows(&|run| output(Address::Postgres(url.clone()), run), &mut |table, sql| {
+        let schema = "\"results of\".";
+        other.batch_execute(&sql.replace("TABLE", &format!("{schema}\"near \"\"{table}\""))).unwrap();
+    });
+    has_one_run(&|run| {
+        let place =
+            TableOutput { patience: Duration::from_secs(1), ..place(Address::Postgres(url.clone()), "one_") };
+        let place = TableOutput { run: run.to_owned(), ..place };
+        TableSink::new(&place, None, ClusterKind::Components, Arc::new(Metrics::new(0)))
+    });
     super::decisions_tests::decisions_are_kept(&Address::Postgres(url));
+}
+
+/// While a run is connected to a server, another one is refused.
+#[cfg(feature = "postgres")]
+fn has_one_run(open: &dyn Fn(&str) -> TableSink) {
+    let mut first = open("first");
+    first.take_over().unwrap();
+    step(&mut first, 1, &[], &mut []).unwrap();
+    let message = open("second").take_over().unwrap_err().to_string();
+    assert!(message.contains("another run (first) writes to the tables"), "{message}");
+    assert!(message.contains("SELECT pg_terminate_backend("), "{message}");
+    step(&mut first, 2, &[], &mut []).unwrap();
+    drop(first);
+    assert!(matches!(open("second").take_over().unwrap(), Standing::At(_)));
+}
+
+/// Rows that other programs delete or add are noticed, until a run corrects the tables. `other` executes a
+/// statement on a table.
+fn notices_foreign_rows(open: &dyn Fn(&str) -> TableSink, other: &mut dyn FnMut(&str, &str)) {
+    let mut sink = open("counts");
+    sink.take_over().unwrap();
+    let documents = ["a", "b", "c"].map(|id| change(id, Some(1)));
+    step(&mut sink, 1, &documents, &mut [delta("a", "b", 0.9, 1), delta("b", "c", 0.9, 1)]).unwrap();
+    // A pair is replaced, one ends, and what ends was never written.
+    sink.documents(&[change("d", Some(1))], false).unwrap();
+    sink.epoch(&Progress { epoch: 2, ..Progress::default() }, &[delta("c", "d", 0.9, 1)], &[]).unwrap();
+    let mut deltas = [
+        delta("a", "b", 0.9, -1),
+        delta("a", "b", 0.95, 1),
+        delta("b", "c", 0.9, -1),
+        delta("c", "d", 0.9, -1),
+    ];
+    step(&mut sink, 3, &[change("c", None), change("d", None)], &mut deltas).unwrap();
+    sink.check_unchanged().unwrap();
+    let mut guard = sink.guard().unwrap();
+    guard().unwrap();
+    for (table, changes) in [
+        ("pairs", "DELETE FROM TABLE"),
+        ("clusters", "DELETE FROM TABLE WHERE document = 'a'"),
+        ("documents", "INSERT INTO TABLE (id, bytes, source_partition, source_offset) VALUES ('z', 1, 0, 0)"),
+    ] {
+        other(table, changes);
+        let message = guard().expect_err(table).to_string();
+        assert!(message.contains(table) && message.contains("--reconcile"), "{message}");
+        assert_eq!(sink.finish().unwrap_err().to_string(), message);
+        // A later run, and its commits, do not hide it.
+        let mut later = open("later");
+        later.take_over().unwrap();
+        assert_eq!(later.check_unchanged().unwrap_err().to_string(), message);
+        let mut corrected = open("corrected");
+        corrected.take_over().unwrap();
+        corrected.pairs().unwrap();
+        corrected.documents(&["a", "b"].map(|id| change(id, Some(1))), true).unwrap();
+        // Pairs that the output holds are restored, those that it lacks are written.
+        let mut missing = vec![delta("a", "b", 0.95, 1)];
+        if table != "pairs" {
+            corrected.restored(&std::mem::take(&mut missing));
+        }
+        step(&mut corrected, 3, &[], &mut missing).unwrap();
+        corrected.check_unchanged().unwrap();
+        sink = corrected;
+        guard = sink.guard().unwrap();
+    }
+    // A program without counts has written since: nothing is known.
+    other("progress", "UPDATE TABLE SET commits = commits + 1");
+    other("pairs", "DELETE FROM TABLE");
+    sink.check_unchanged().unwrap();
 }
 
 /// `examine` names the rights that a role lacks before a run needs them.
@@ -445,17 +547,7 @@ fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Cli
     let examine_with = |schema: &str, user: &str, sides: usize| {
         let url = server.url().replace("//postgres@", &format!("//{user}@"));
         let url = crate::credential::Credential::new(url);
-        let place = TableOutput {
-            address: Address::Postgres(url),
-            schema: schema.to_owned(),
-            prefix: "near \"".to_owned(),
-            deltas: false,
-            causes: false,
-            shares: false,
-            decisions: None,
-            patience: Duration::from_secs(5),
-            run: String::new(),
-        };
+        let place = TableOutput { schema: schema.to_owned(), ..place(Address::Postgres(url), "near \"") };
         place.examine(&["ours", "pairs"][..sides]).map_err(|failure| failure.to_string())
     };
     let examine = |schema: &str, user: &str| examine_with(schema, user, 0);
@@ -484,6 +576,21 @@ fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Cli
     assert!(refused.contains("GRANT CREATE ON SCHEMA"), "{refused}");
 }
 
+/// An output that keeps no more than it must.
+fn place(address: Address, prefix: &str) -> TableOutput {
+    TableOutput {
+        address,
+        schema: "plain".to_owned(),
+        prefix: prefix.to_owned(),
+        deltas: false,
+        causes: false,
+        shares: false,
+        decisions: None,
+        patience: Duration::from_secs(5),
+        run: "r".to_owned(),
+    }
+}
+
 /// Tables of other programs are not touched.
 #[cfg(feature = "sqlite")]
 #[test]
@@ -492,19 +599,10 @@ fn tables_of_other_programs_are_not_touched() {
     let path = folder.path().join("out.db");
     let theirs = rusqlite::Connection::open(&path).unwrap();
     theirs.execute_batch("CREATE TABLE Documents (id, text)").unwrap();
-    let place = |prefix: &str| TableOutput {
-        address: Address::Sqlite(path.clone()),
-        schema: String::new(),
-        prefix: prefix.to_owned(),
-        deltas: false,
-        causes: false,
-        shares: false,
-        decisions: None,
-        patience: Duration::from_secs(5),
-        run: "r".to_owned(),
+    let address = || Address::Sqlite(path.clone());
+    let open = |prefix| {
+        TableSink::new(&place(address(), prefix), None, ClusterKind::Components, Arc::new(Metrics::new(0)))
     };
-    let open =
-        |prefix| TableSink::new(&place(prefix), None, ClusterKind::Components, Arc::new(Metrics::new(0)));
     let message = open("").take_over().unwrap_err().to_string();
     assert!(message.contains("documents") && message.contains("sink.prefix"), "{message}");
     assert_eq!(open("dup_").take_over().unwrap(), Standing::New);

@@ -58,6 +58,10 @@ impl Sink for FollowedSink {
         self.sink.check_held()
     }
 
+    fn check_unchanged(&mut self) -> io::Result<()> {
+        self.sink.check_unchanged()
+    }
+
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         self.sink.pairs()
     }

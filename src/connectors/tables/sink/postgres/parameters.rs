@@ -37,24 +37,40 @@ pub(super) fn each<'r, T, V>(rows: &'r [T], of: impl Fn(&'r T) -> V) -> Vec<V> {
     rows.iter().map(of).collect()
 }
 
+/// Executes a statement. Returns how many rows it has changed.
 pub(super) fn execute(
     transaction: &mut Transaction<'_>,
     sql: &str,
     parameters: &[Parameter<'_>],
-) -> Result<(), postgres::Error> {
-    transaction.execute(sql, parameters).map(drop)
+) -> Result<i64, postgres::Error> {
+    transaction.execute(sql, parameters).map(u64::cast_signed)
 }
 
-/// Deletes rows by their key.
+/// Inserts and replaces rows by a statement, which ends in `ON CONFLICT … DO UPDATE …`. Returns how many it
+/// has inserted: those that no transaction has locked before.
+pub(super) fn put(
+    transaction: &mut Transaction<'_>,
+    sql: &str,
+    parameters: &[Parameter<'_>],
+) -> Result<i64, postgres::Error> {
+    let counted = format!(
+        "WITH put AS ({sql} RETURNING xmax = 0 AS is_new) SELECT count(*) FILTER (WHERE is_new) FROM put"
+    );
+    transaction.query_one(&counted, parameters)?.try_get(0)
+}
+
+/// Deletes rows by their key. Returns how many there were.
 pub(super) fn delete(
     transaction: &mut Transaction<'_>,
     table: &str,
     key: &str,
     deletes: &[&DocId],
-) -> Result<(), postgres::Error> {
+) -> Result<i64, postgres::Error> {
+    let mut deleted = 0;
     for keys in deletes.chunks(ROWS) {
         let ids = texts(keys, |id| id);
-        execute(transaction, &format!("DELETE FROM {table} WHERE {key} = ANY ($1::text[])"), &[&ids])?;
+        deleted +=
+            execute(transaction, &format!("DELETE FROM {table} WHERE {key} = ANY ($1::text[])"), &[&ids])?;
     }
-    Ok(())
+    Ok(deleted)
 }

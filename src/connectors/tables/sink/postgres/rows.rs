@@ -2,28 +2,32 @@
 
 use postgres::Transaction;
 
-use super::parameters::{Parameter, ROWS, delete, each, execute, texts};
+use super::parameters::{Parameter, ROWS, delete, each, execute, put, texts};
 use super::schema::time_of;
 use super::store::PostgresStore;
 use crate::tables::sink::changes::{TableChanges, split_rows};
+use crate::tables::sink::row_counts::Rows;
 use dupflow_core::pair::Cause;
 
 impl PostgresStore {
-    /// Writes the changes.
+    /// Writes the changes. Returns how many rows more than before the counted tables have.
     pub(super) fn put(
         &self,
         transaction: &mut Transaction<'_>,
         changes: &TableChanges,
-    ) -> Result<(), postgres::Error> {
+    ) -> Result<Rows, postgres::Error> {
         if changes.deltas_anew {
             self.begin_deltas(transaction)?;
         }
-        self.put_pairs(transaction, changes)?;
-        self.put_clusters(transaction, changes)?;
-        self.put_documents(transaction, changes)?;
+        let more = [
+            self.put_pairs(transaction, changes)?,
+            self.put_clusters(transaction, changes)?,
+            self.put_documents(transaction, changes)?,
+        ];
         self.put_deltas(transaction, changes)?;
         self.put_decisions(transaction, changes)?;
-        self.put_side(transaction, changes)
+        self.put_side(transaction, changes)?;
+        Ok(more)
     }
 
     /// Writes the rows of side outputs. No index makes them unique, since a row may be longer than a unique
@@ -77,9 +81,10 @@ impl PostgresStore {
         &self,
         transaction: &mut Transaction<'_>,
         changes: &TableChanges,
-    ) -> Result<(), postgres::Error> {
+    ) -> Result<i64, postgres::Error> {
         let table = |name| self.table(name);
         let (upserts, deletes) = split_rows(&changes.pairs);
+        let mut more = 0;
         for keys in deletes.chunks(ROWS) {
             let (a, b) = (texts(keys, |pair| pair.lo()), texts(keys, |pair| pair.hi()));
             let sql = format!(
@@ -87,7 +92,7 @@ impl PostgresStore {
                  WHERE p.a = deleted.a AND p.b = deleted.b",
                 table("pairs")
             );
-            execute(transaction, &sql, &[&a, &b])?;
+            more -= execute(transaction, &sql, &[&a, &b])?;
         }
         for rows in upserts.chunks(ROWS) {
             let (a, b) = (texts(rows, |(pair, _)| pair.lo()), texts(rows, |(pair, _)| pair.hi()));
@@ -121,19 +126,19 @@ impl PostgresStore {
             );
             let parameters: [Parameter<'_>; 10] =
                 [&a, &b, &similarity, &epoch, &blocks, &look, &components, &standard_error, &in_a, &in_b];
-            execute(transaction, &sql, &parameters[..if self.shares { 10 } else { 8 }])?;
+            more += put(transaction, &sql, &parameters[..if self.shares { 10 } else { 8 }])?;
         }
-        Ok(())
+        Ok(more)
     }
 
     fn put_clusters(
         &self,
         transaction: &mut Transaction<'_>,
         changes: &TableChanges,
-    ) -> Result<(), postgres::Error> {
+    ) -> Result<i64, postgres::Error> {
         let table = |name| self.table(name);
         let (upserts, deletes) = split_rows(&changes.clusters);
-        delete(transaction, &table("clusters"), "document", &deletes)?;
+        let mut more = -delete(transaction, &table("clusters"), "document", &deletes)?;
         for rows in upserts.chunks(ROWS) {
             let (document, cluster) =
                 (texts(rows, |(document, _)| document), texts(rows, |(_, cluster)| cluster));
@@ -142,19 +147,19 @@ impl PostgresStore {
                  ON CONFLICT (document) DO UPDATE SET cluster = excluded.cluster",
                 table("clusters")
             );
-            execute(transaction, &sql, &[&document, &cluster])?;
+            more += put(transaction, &sql, &[&document, &cluster])?;
         }
-        Ok(())
+        Ok(more)
     }
 
     fn put_documents(
         &self,
         transaction: &mut Transaction<'_>,
         changes: &TableChanges,
-    ) -> Result<(), postgres::Error> {
+    ) -> Result<i64, postgres::Error> {
         let table = |name| self.table(name);
         let (upserts, deletes) = split_rows(&changes.documents);
-        delete(transaction, &table("documents"), "id", &deletes)?;
+        let mut more = -delete(transaction, &table("documents"), "id", &deletes)?;
         for rows in upserts.chunks(ROWS) {
             let document = texts(rows, |(document, _)| document);
             let ts = each(rows, |(_, facts)| facts.ts);
@@ -171,9 +176,9 @@ impl PostgresStore {
                 table("documents"),
                 time_of("ts")
             );
-            execute(transaction, &sql, &[&document, &ts, &bytes, &partition, &offset])?;
+            more += put(transaction, &sql, &[&document, &ts, &bytes, &partition, &offset])?;
         }
-        Ok(())
+        Ok(more)
     }
 
     fn put_deltas(

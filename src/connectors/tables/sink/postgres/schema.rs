@@ -1,5 +1,7 @@
 //! SQL of the tables and views, and of their migration.
 
+use postgres::GenericClient;
+
 use super::store::PostgresStore;
 use crate::tables::database::quoted;
 use crate::tables::sink::store::LAYOUT;
@@ -35,7 +37,7 @@ impl PostgresStore {
                 cause text, at timestamptz DEFAULT now());
              CREATE TABLE {progress} (one integer PRIMARY KEY CHECK (one = 1), run text NOT NULL,
                 commits bigint NOT NULL DEFAULT 0, epoch bigint, mark text, at timestamptz,
-                layout integer NOT NULL DEFAULT {LAYOUT});
+                layout integer NOT NULL DEFAULT {LAYOUT}, counts text, writer text);
              {views}",
             deltas = name("deltas"),
             progress = name("progress"),
@@ -56,6 +58,21 @@ impl PostgresStore {
                 LEFT JOIN {clusters} c ON c.document = d.id WHERE c.cluster IS NULL OR c.cluster = d.id;
              CREATE OR REPLACE VIEW {removed} AS SELECT document AS id, cluster AS kept FROM {clusters}
                 WHERE cluster <> document;"
+        )
+    }
+
+    /// Whether the table of progress, which exists, has not yet all columns.
+    pub(super) fn lacks_columns(&self, client: &mut impl GenericClient) -> Result<bool, postgres::Error> {
+        let sql = "SELECT count(*) < 2 FROM pg_attribute WHERE attrelid = to_regclass($1)
+             AND attname IN ('counts', 'writer') AND NOT attisdropped";
+        client.query_one(sql, &[&self.table("progress")])?.try_get(0)
+    }
+
+    /// SQL that adds them.
+    pub(super) fn missing_columns(&self) -> String {
+        format!(
+            "ALTER TABLE {} ADD COLUMN IF NOT EXISTS counts text, ADD COLUMN IF NOT EXISTS writer text",
+            self.table("progress")
         )
     }
 
@@ -85,6 +102,11 @@ impl PostgresStore {
              CREATE INDEX ON {pairs} (similarity);"
         )
     }
+}
+
+/// That only the owner of a table can execute a statement.
+pub(super) fn by_owner(sql: &str) -> String {
+    format!("this version of dupflow has more columns there, which the owner of the table adds: {sql}")
 }
 
 /// SQL that converts Unix seconds to a timestamp, to the microsecond; NULL before the year 1 and from 10000

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use postgres::{Client, Transaction};
+use postgres::{Client, IsolationLevel, Transaction};
 
 use super::parameters::is_true;
+use super::schema::by_owner;
 use crate::credential::Credential;
 use crate::failpoint;
 use crate::sinks::decisions::LastDecisions;
@@ -13,6 +14,7 @@ use crate::sinks::side::SideRow;
 use crate::tables::database::postgres::{connect, failure, from_stored_text};
 use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable};
 use crate::tables::sink::changes::TableChanges;
+use crate::tables::sink::row_counts::{COUNTED, ForeignRows, Rows};
 use crate::tables::sink::store::{
     LAYOUT, ProgressRow, SimilarityColumns, TableOutput, TableStore, id, known_layout, must_write, pair,
     side_row,
@@ -20,6 +22,9 @@ use crate::tables::sink::store::{
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{DocPair, Evidence};
+
+/// SQL that names the connection: no other one of the server ever has this name.
+const WRITER: &str = "(SELECT pid || ' ' || backend_start FROM pg_stat_get_activity(pg_backend_pid()))";
 
 /// Tables on a server, in one schema.
 pub(in crate::tables::sink) struct PostgresStore {
@@ -64,7 +69,8 @@ impl PostgresStore {
         let has_layout =
             "SELECT count(*) > 0 FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = 'layout'
              AND NOT attisdropped";
-        if !transaction.query_one(has_layout, &[&progress])?.try_get::<_, bool>(0)? {
+        let has_layout = transaction.query_one(has_layout, &[&progress])?.try_get::<_, bool>(0)?;
+        if !has_layout {
             tracing::info!("output postgres: tables of the layout before are changed to layout {LAYOUT}");
             transaction.batch_execute(&self.migration())?;
             return Ok(None);
@@ -119,6 +125,7 @@ impl PostgresStore {
             away @ DatabaseFailure::Away(_) => away,
         })?;
         known_layout("output postgres", layout)?;
+        self.claim(&mut transaction, &found.run)?;
         transaction.commit().map_err(failed)?;
         Ok((client, found, shares))
     }
@@ -147,11 +154,40 @@ impl PostgresStore {
         let layout = if is_there { self.migrate(transaction)? } else { None };
         let shares = self.add_shares(transaction)?;
         let found = self.lock_progress(transaction)?;
-        let sql = format!(
-            "INSERT INTO {progress} (one, run) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET run = $1"
-        );
-        transaction.execute(&sql, &[&self.run])?;
         Ok((found, layout, shares))
+    }
+
+    /// Writes the name of this run and its connection into the row of progress. Refused, for now, while the
+    /// run before is connected.
+    fn claim(&self, transaction: &mut Transaction<'_>, before: &str) -> Result<(), DatabaseFailure> {
+        let failed = |error: postgres::Error| failure(&error);
+        let progress = self.table("progress");
+        if self.lacks_columns(transaction).map_err(failed)? {
+            let sql = self.missing_columns();
+            transaction.batch_execute(&sql).map_err(|error| match failure(&error) {
+                DatabaseFailure::Refused(what) => {
+                    DatabaseFailure::Refused(format!("{what}: {}", by_owner(&sql)))
+                }
+                away @ DatabaseFailure::Away(_) => away,
+            })?;
+        }
+        let connected = format!(
+            "SELECT pid FROM pg_stat_activity, {progress} WHERE one = 1 AND run <> $1
+             AND writer = pid || ' ' || backend_start"
+        );
+        let connected = transaction.query_opt(&connected, &[&self.run]).map_err(failed)?;
+        if let Some(row) = connected {
+            let pid: i32 = row.try_get(0).map_err(failed)?;
+            return Err(DatabaseFailure::Away(format!(
+                "another run ({before}) writes to the tables: stop it, or set sink.prefix. Its connection is \
+                 process {pid} of the server; if its machine is gone: SELECT pg_terminate_backend({pid})"
+            )));
+        }
+        let sql = format!(
+            "INSERT INTO {progress} (one, run, writer) VALUES (1, $1, {WRITER})
+             ON CONFLICT (one) DO UPDATE SET run = excluded.run, writer = excluded.writer"
+        );
+        transaction.execute(&sql, &[&self.run]).map(drop).map_err(failed)
     }
 
     /// The row of progress; default if there is none.
@@ -159,17 +195,41 @@ impl PostgresStore {
         if !self.is_made(client)? {
             return Ok(ProgressRow::default());
         }
-        let sql = format!("SELECT run, commits, mark FROM {} WHERE one = 1", self.table("progress"));
-        let Some(row) = client.query_opt(&sql, &[])? else { return Ok(ProgressRow::default()) };
-        Ok(ProgressRow { run: row.try_get(0)?, commits: row.try_get(1)?, mark: row.try_get(2)? })
+        progress_row(client.query_opt(&self.select_progress(), &[])?)
+    }
+
+    /// SQL that reads the row of progress. `counts` is missing in tables of an earlier version, until a run
+    /// takes them over.
+    fn select_progress(&self) -> String {
+        format!(
+            "SELECT run, commits, mark, to_jsonb(p) ->> 'counts' FROM {} p WHERE one = 1",
+            self.table("progress")
+        )
     }
 
     /// The row of progress, locked until the transaction ends.
     fn lock_progress(&self, transaction: &mut Transaction<'_>) -> Result<ProgressRow, postgres::Error> {
-        let sql =
-            format!("SELECT run, commits, mark FROM {} WHERE one = 1 FOR UPDATE", self.table("progress"));
-        let Some(row) = transaction.query_opt(&sql, &[])? else { return Ok(ProgressRow::default()) };
-        Ok(ProgressRow { run: row.try_get(0)?, commits: row.try_get(1)?, mark: row.try_get(2)? })
+        progress_row(transaction.query_opt(&format!("{} FOR UPDATE", self.select_progress()), &[])?)
+    }
+
+    /// The rows of the counted tables.
+    fn count(&self, transaction: &mut Transaction<'_>) -> Result<Rows, postgres::Error> {
+        let tables = COUNTED.map(|name| format!("(SELECT count(*) FROM {})", self.table(name)));
+        let row = transaction.query_one(&format!("SELECT ARRAY[{}]", tables.join(", ")), &[])?;
+        let mut rows = Rows::default();
+        rows.copy_from_slice(&row.try_get::<_, Vec<i64>>(0)?);
+        Ok(rows)
+    }
+
+    /// See [`TableStore::foreign_rows`].
+    fn foreign(&self, client: &mut Client) -> Result<Option<ForeignRows>, postgres::Error> {
+        let snapshot = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+        let mut snapshot = snapshot.read_only(true).start()?;
+        let Some(left) = progress_row(snapshot.query_opt(&self.select_progress(), &[])?)?.rows() else {
+            return Ok(None);
+        };
+        let there = self.count(&mut snapshot)?;
+        Ok(ForeignRows::find(left, there, |table| self.table(table)))
     }
 
     /// Runs a query and parses its rows; waits for an unreachable server.
@@ -185,6 +245,27 @@ impl PostgresStore {
             })
         })
     }
+}
+
+/// Leaves the tables to the next run at once, also where a pooler keeps the connection.
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        let sql = format!("UPDATE {} SET writer = NULL WHERE writer = {WRITER}", self.table("progress"));
+        if let Some(mut client) = self.client.take().filter(|client| !client.is_closed()) {
+            drop(client.batch_execute(&sql));
+        }
+    }
+}
+
+/// Parses the row of progress; default if there is none.
+fn progress_row(row: Option<postgres::Row>) -> Result<ProgressRow, postgres::Error> {
+    let Some(row) = row else { return Ok(ProgressRow::default()) };
+    Ok(ProgressRow {
+        run: row.try_get(0)?,
+        commits: row.try_get(1)?,
+        mark: row.try_get(2)?,
+        counts: row.try_get(3)?,
+    })
 }
 
 impl TableStore for PostgresStore {
@@ -207,7 +288,7 @@ impl TableStore for PostgresStore {
     fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure> {
         let update = format!(
             "UPDATE {} SET commits = commits + 1, epoch = ($1::text::json -> 'progress' ->> \
-             'epoch')::bigint, mark = $1::text, at = now() WHERE one = 1",
+             'epoch')::bigint, mark = $1::text, at = now(), counts = $2::text, writer = {WRITER} WHERE one = 1",
             self.table("progress")
         );
         let failed = |error: postgres::Error| failure(&error);
@@ -219,8 +300,9 @@ impl TableStore for PostgresStore {
             let mut transaction = client.transaction().map_err(failed)?;
             let found = self.lock_progress(&mut transaction).map_err(failed)?;
             if must_write(&found, &self.run, commits)? {
-                self.put(&mut transaction, changes).map_err(failed)?;
-                transaction.execute(&update, &[&mark]).map_err(failed)?;
+                let rows = found.rows().map_or_else(|| self.count(&mut transaction), Ok).map_err(failed)?;
+                let more = self.put(&mut transaction, changes).map_err(failed)?;
+                transaction.execute(&update, &[&mark, &found.next_counts(rows, more)]).map_err(failed)?;
                 failpoint::reach("tables-sent");
                 transaction.commit().map_err(failed)?;
             } else {
@@ -228,6 +310,18 @@ impl TableStore for PostgresStore {
             }
             self.client = Some(client);
             Ok(())
+        })
+    }
+
+    fn foreign_rows(&self) -> Result<Option<ForeignRows>, DatabaseFailure> {
+        let mut client = connect(&self.url, self.patience)?;
+        self.foreign(&mut client).map_err(|error| failure(&error))
+    }
+
+    fn forget_counts(&mut self) -> Result<(), DatabaseFailure> {
+        let sql = format!("UPDATE {} SET counts = NULL", self.table("progress"));
+        retry_until_reachable("output postgres", None, || {
+            self.with(|client| client.batch_execute(&sql).map_err(|error| failure(&error)))
         })
     }
 
