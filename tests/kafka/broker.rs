@@ -121,7 +121,10 @@ impl Broker {
     /// # Panics
     /// In a test that is not listed in `KILLING`.
     pub(crate) fn kill(&self) -> bool {
-        assert!(!self.shared.load(Ordering::Relaxed), "tests that kill the broker are listed, and run alone");
+        assert!(
+            !self.shared.load(Ordering::Relaxed),
+            "tests that kill the broker are listed, and have another one"
+        );
         let Some((folder, _)) = &self.own else { return false };
         assert!(script(&["kill", folder.path().to_str().unwrap()]).status.success());
         true

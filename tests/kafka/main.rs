@@ -5,8 +5,8 @@
 //! timeouts, aborted records, retention, topics deleted and created again.
 //!
 //! No test sleeps for a fixed time: each waits for a condition, with a bound that only a failure reaches.
-//! Since tests mostly wait, several run at once, each with its own topics. Those that kill the broker run
-//! first, one by one.
+//! Since tests mostly wait, several run at once, each with its own topics. Those that kill the broker run one
+//! by one beside them, on a broker of their own.
 
 #![expect(
     clippy::unwrap_used,
@@ -113,24 +113,30 @@ fn main() -> ExitCode {
     if chosen.is_empty() {
         return ExitCode::SUCCESS;
     }
-    let broker = match Broker::start() {
-        Ok(broker) => broker,
+    let (killing, beside): (Vec<Test>, Vec<Test>) =
+        chosen.iter().partition(|(name, _)| KILLING.contains(name));
+    let brokers = Broker::start().and_then(|broker| Ok((broker, Broker::start()?)));
+    let (broker, mortal) = match brokers {
+        Ok(brokers) => brokers,
         Err(why) => {
             println!("SKIPPED kafka: {} tests: {why}", chosen.len());
             return ExitCode::SUCCESS;
         }
     };
     println!("\nrunning {} tests against {}", chosen.len(), broker.address());
-    // Measurements run one at a time.
-    let (alone, beside): (Vec<Test>, Vec<Test>) =
-        chosen.iter().partition(|(name, _)| measures || KILLING.contains(name));
-    let mut failed = run_all(&alone, 1, &broker);
     broker.lives_on();
-    failed.extend(run_all(&beside, AT_ONCE, &broker));
+    // Measurements run one at a time.
+    let at_once = if measures { 1 } else { AT_ONCE };
+    let failed: Vec<&str> = thread::scope(|scope| {
+        let killing = scope.spawn(|| run_all(&killing, 1, &mortal));
+        let mut failed = run_all(&beside, at_once, &broker);
+        failed.extend(killing.join().unwrap());
+        failed
+    });
     failed.iter().for_each(|name| println!("failed: {name}"));
     let result = if failed.is_empty() { "ok" } else { "FAILED" };
     println!("\ntest result: {result}. {} passed; {} failed", chosen.len() - failed.len(), failed.len());
     // Ends even if a client hangs on drop.
-    drop(broker);
+    drop((broker, mortal));
     std::process::exit(i32::from(!failed.is_empty()))
 }
