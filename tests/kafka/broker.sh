@@ -1,6 +1,7 @@
 #!/bin/bash
 # A single-node broker for tests: Apache Kafka from Maven Central, in KRaft mode, with all its data in one folder.
 #
+#   broker.sh fetch              downloads the jars, if they are not there
 #   broker.sh start DIR PORT     formats a store in DIR, if DIR/data is none, starts a broker, waits for it, prints 127.0.0.1:PORT
 #   broker.sh restart DIR PORT   stops the broker of DIR and starts it again on its data
 #   broker.sh kill DIR           kills it with SIGKILL, like a crash; restart continues from there
@@ -27,7 +28,7 @@ BOUND=${BROKER_SECONDS:-90}
 # Little memory, and only the first tier of the compiler: a test broker runs for a minute.
 JAVA=(java -Xms128m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=warn)
 
-usage() { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 unavailable() { echo "no broker: $1" >&2; exit 3; }
 failed() { echo "broker: $1" >&2; exit 1; }
 
@@ -174,6 +175,7 @@ stop_by() {
   rm -f "$dir/pid"
 }
 
+[ "$*" != fetch ] || { resolve; exit; }
 [ $# -ge 2 ] || usage
 DIR=$(mkdir -p "$2" && cd "$2" && pwd)
 case $1 in
