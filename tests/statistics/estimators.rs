@@ -90,19 +90,22 @@ fn fss_has_no_bias_and_less_variance_than_minhash() {
 fn components_are_exchangeable() {
     const SIZE: usize = 448;
     const TRIALS: usize = 1000;
+    const PARTS: [(usize, usize); 3] = [(0, 64), (0, 192), (SIZE - 126, SIZE)];
     let kernel = Kernel::new(SIZE, 64);
-    for (from, to) in [(0, 64), (0, 192), (SIZE - 126, SIZE)] {
-        let part = (to - from) as f64;
-        for union in UNIONS {
-            for similarity in SIMILARITIES {
-                let (mut squares, mut expected) = (0.0, 0.0);
-                for trial in 0..TRIALS as u64 {
-                    let (a, b) = sketches(SketchKind::Fss, SIZE, union, similarity, trial);
-                    let share = f64::from(kernel.differing(&a.words, &b.words, 0, SIZE)) / SIZE as f64;
+    for union in UNIONS {
+        for similarity in SIMILARITIES {
+            let mut sums = [(0.0, 0.0); PARTS.len()];
+            for trial in 0..TRIALS as u64 {
+                let (a, b) = sketches(SketchKind::Fss, SIZE, union, similarity, trial);
+                let share = f64::from(kernel.differing(&a.words, &b.words, 0, SIZE)) / SIZE as f64;
+                for ((squares, expected), (from, to)) in sums.iter_mut().zip(PARTS) {
+                    let part = (to - from) as f64;
                     let deviation = f64::from(kernel.differing(&a.words, &b.words, from, to)) - part * share;
-                    squares += deviation * deviation;
-                    expected += part * share * (1.0 - share) * (SIZE as f64 - part) / (SIZE - 1) as f64;
+                    *squares += deviation * deviation;
+                    *expected += part * share * (1.0 - share) * (SIZE as f64 - part) / (SIZE - 1) as f64;
                 }
+            }
+            for ((squares, expected), (from, to)) in sums.into_iter().zip(PARTS) {
                 // A hypergeometric count has a lighter tail than a binomial one.
                 let slack = bounds::of_mean_square(TRIALS, bounds::kurtosis(to - from, similarity));
                 let ratio = squares / expected;

@@ -4,7 +4,9 @@
 //! The corpus is small and so is the cap: 20,000 documents with a cap of 24 fill blocks as 80,000 documents
 //! do with a cap of 96.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use dupflow::config::{BlockingPlan, Plan};
 use dupflow::connectors::formats::feed;
@@ -20,17 +22,27 @@ use crate::pipelines::deltas;
 const DOCUMENTS: u64 = 20_000;
 const CAP: usize = 24;
 
-/// A feed of short texts, and its live documents at the end with their features.
+/// The least threshold of a test.
+const LEAST: f64 = 0.5;
+
+/// A feed of short texts, and the pairs of its live documents at the end, from [`LEAST`] on.
 struct Generated {
-    path: std::path::PathBuf,
-    features: Vec<(DocId, Vec<u64>)>,
+    feed: PathBuf,
+    pairs: Vec<(Pair<DocId>, f64)>,
 }
 
 impl Generated {
-    fn write(folder: &std::path::Path, plan: &Plan) -> Self {
+    /// The feed of all tests.
+    fn shared() -> &'static Self {
+        static SHARED: LazyLock<Generated> = LazyLock::new(Generated::write);
+        &SHARED
+    }
+
+    fn write() -> Self {
+        let plan = exact(LEAST, &[]);
+        let feed = Path::new(env!("CARGO_TARGET_TMPDIR")).join("low.jsonl");
         let params =
             Params { documents: DOCUMENTS, seed: 9, min_words: 30, max_words: 90, ..Params::default() };
-        let path = folder.join("generated.jsonl");
         let (mut lines, mut alive) = (Vec::new(), std::collections::BTreeMap::new());
         let mut featurizer = Featurizer::new(plan.scheme.text.clone());
         for record in Generator::new(params) {
@@ -40,21 +52,21 @@ impl Generated {
                 None => alive.remove(&record.event.id),
             };
         }
-        std::fs::write(&path, lines).unwrap();
-        Self { path, features: alive.into_iter().collect() }
+        std::fs::write(&feed, lines).unwrap();
+        Self { feed, pairs: oracle::pairs(alive.into_iter(), LEAST) }
     }
 
     /// The recall of a plan for the pairs at or above its threshold, and the recall that the plan states for
     /// them.
     fn recall(&self, plan: &Plan) -> (f64, f64) {
         let (curve, meets) = said(plan);
-        let right = oracle::pairs(self.features.iter().cloned(), plan.threshold);
+        let right: BTreeMap<_, _> =
+            self.pairs.iter().filter(|(_, s)| *s >= plan.threshold).map(|(pair, s)| (pair, *s)).collect();
         assert!(right.len() > 1000, "{}", right.len());
-        let said = right.iter().map(|(_, similarity)| curve.found(*similarity, meets)).sum::<f64>();
+        let said = right.values().map(|similarity| curve.found(*similarity, meets)).sum::<f64>();
         let said = said / right.len() as f64;
-        let right: BTreeSet<Pair<DocId>> = right.into_iter().map(|(pair, _)| pair).collect();
-        let found = deltas(plan, &self.path).accumulated(u64::MAX);
-        let found = found.keys().filter(|(pair, _)| right.contains(pair)).count();
+        let found = deltas(plan, &self.feed).accumulated(u64::MAX);
+        let found = found.keys().filter(|(pair, _)| right.contains_key(pair)).count();
         (found as f64 / right.len() as f64, said)
     }
 }
@@ -75,9 +87,8 @@ fn said(plan: &Plan) -> (Curve, f64) {
 
 #[test]
 fn pairs_are_found_as_planned() {
-    let folder = tempfile::tempdir().unwrap();
     let planned = format!("blocking.documents={DOCUMENTS}");
-    let feed = Generated::write(folder.path(), &exact(0.5, &[]));
+    let feed = Generated::shared();
     for threshold in [0.5, 0.6, 0.7] {
         let plan = exact(threshold, &[&planned]);
         let (curve, meets) = said(&plan);
@@ -96,10 +107,7 @@ fn pairs_are_found_as_planned() {
 /// they are.
 #[test]
 fn hot_block_losses_are_predicted() {
-    let folder = tempfile::tempdir().unwrap();
-    let plan = exact(0.5, &["blocking.bands=24"]);
-    let feed = Generated::write(folder.path(), &plan);
-    let (recall, said) = feed.recall(&plan);
+    let (recall, said) = Generated::shared().recall(&exact(LEAST, &["blocking.bands=24"]));
     println!("{recall:.4} found, {said:.4} said");
     // Short texts of a site share more of its frame than the plan assumes, so more is lost than predicted.
     assert!(said < 0.6 && recall < said && said - recall < 0.25, "{recall}, said {said}");
