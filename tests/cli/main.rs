@@ -12,6 +12,7 @@
 )]
 
 mod against;
+mod archives;
 mod arrivals;
 mod audit;
 mod bad_input;

@@ -43,16 +43,19 @@ pub(crate) use parquet::{ParquetCopy, ParquetTarget};
 #[cfg(feature = "parquet")]
 pub(crate) use raw::taken;
 pub(crate) use raw::{
-    MarkColumns, RawReader, RecordChoice, RowMark, TextPlace, marked_csv_header, push_csv_mark,
+    MarkColumns, RawReader, RecordChoice, RowMark, SharedPages, TextPlace, marked_csv_header, push_csv_mark,
     push_json_mark, raw_csv, raw_lines, raw_warc,
 };
-pub(crate) use rows::{Damage, FileRow, NextRow, RowReader, RowText, WantedColumns, found, panicked};
+pub(crate) use rows::{
+    ArchiveRole, Damage, FileRow, NextRow, RowReader, RowText, WantedColumns, found, panicked,
+};
 pub(crate) use shape::ShapeReader;
 pub use shape::{KeyedRecord, KeyedRecords, RecordShape, ValueFormat};
 pub(crate) use storage::{
     Compression, FeedReader, InMemory, Metered, OnDisk, READ_BYTES, RandomAccess, RestOfLine, line_length,
 };
 pub use storage::{InputProgress, open};
+pub(crate) use warc::{PAGE_BYTES, PageMemory};
 
 /// A whole text or web page, as one record with this id.
 pub(crate) fn whole(bytes: Box<dyn BufRead + Send>, id: &str, is_html: bool) -> Box<dyn RowReader> {

@@ -34,6 +34,8 @@ pub(crate) struct FileRow {
     pub(crate) text: RowText,
     /// The further fields, one for each wanted name; empty where the record has none.
     pub(crate) fields: Vec<Vec<u8>>,
+    /// What it is to revisits, if it is of a web archive.
+    pub(crate) role: ArchiveRole,
 }
 
 impl FileRow {
@@ -55,6 +57,28 @@ impl FileRow {
             _ => None,
         }
     }
+}
+
+/// What a page can be found by, as hashes; 0 for what its record does not state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PageKeys {
+    pub(super) id: u64,
+    /// The address and the second.
+    pub(super) visit: u64,
+    pub(super) digest: u64,
+    pub(super) address: u64,
+}
+
+/// What a record of an archive is to revisits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ArchiveRole {
+    /// None: its id is not an address, or it is of no archive.
+    #[default]
+    Other,
+    /// A page that revisits may refer to.
+    Page(PageKeys),
+    /// A revisit, by the keys of the page that it refers to. Its row has no text.
+    Revisit(PageKeys),
 }
 
 /// The beginning of a value, in quotes.

@@ -10,7 +10,8 @@ use super::folder::{holds_records, in_order, is_hidden};
 use super::input::{Input, InputPlace};
 use super::open::{columns, detect_format, dialect, read_beginning};
 use crate::formats::{
-    Compression, Dialect, FileFormat, InputLayout, Metered, RawReader, raw_csv, raw_lines, raw_warc,
+    Compression, Dialect, FileFormat, InputLayout, Metered, RawReader, SharedPages, raw_csv, raw_lines,
+    raw_warc,
 };
 #[cfg(feature = "parquet")]
 use crate::formats::{InMemory, OnDisk, ParquetCopy, RandomAccess};
@@ -36,11 +37,11 @@ pub(crate) enum RawRecords {
     Rows(ParquetCopy),
 }
 
-/// Opens an input for the bytes of its records.
+/// Opens an input for the bytes of its records. `pages` are those to which revisits refer.
 ///
 /// # Errors
 /// If it cannot be opened or cannot be read twice, or has no records but is one document.
-pub(crate) fn reopen(input: &Input) -> io::Result<Reopened> {
+pub(crate) fn reopen(input: &Input, pages: &SharedPages) -> io::Result<Reopened> {
     let refused = |why: &str| Err(io::Error::new(io::ErrorKind::Unsupported, why.to_owned()));
     match &input.place {
         InputPlace::Stdin => refused("standard input cannot be read twice: write it to a file first"),
@@ -48,14 +49,14 @@ pub(crate) fn reopen(input: &Input) -> io::Result<Reopened> {
         InputPlace::File(path) if !path.metadata()?.is_file() => {
             refused("it is a pipe or a device, which cannot be read twice: write it to a file first")
         }
-        InputPlace::File(path) => open(input, File::open(path)?),
-        InputPlace::Memory(_, bytes) => open(input, io::Cursor::new(Arc::clone(bytes))),
+        InputPlace::File(path) => open(input, File::open(path)?, pages),
+        InputPlace::Memory(_, bytes) => open(input, io::Cursor::new(Arc::clone(bytes)), pages),
         #[cfg(feature = "object-store")]
-        InputPlace::Object(object) => open(input, object.read()),
+        InputPlace::Object(object) => open(input, object.read(), pages),
     }
 }
 
-fn open(input: &Input, stored: impl Read + Send + 'static) -> io::Result<Reopened> {
+fn open(input: &Input, stored: impl Read + Send + 'static, pages: &SharedPages) -> io::Result<Reopened> {
     let mut stored = Metered::new(stored, Default::default(), Default::default());
     let (compression, beginning) = read_beginning(&mut stored)?;
     let format = input.layout.format.unwrap_or_else(|| detect_format(&beginning, &input.name()));
@@ -66,7 +67,10 @@ fn open(input: &Input, stored: impl Read + Send + 'static) -> io::Result<Reopene
         FileFormat::Csv | FileFormat::Tsv => {
             RawRecords::Bytes(raw_csv(compression.decode(stored)?, dialect, &columns)?)
         }
-        FileFormat::Warc => RawRecords::Bytes(raw_warc(Box::new(stored), &columns)),
+        FileFormat::Warc => {
+            let id = input.layout.warc_id;
+            RawRecords::Bytes(raw_warc(Box::new(stored), &columns, id, Arc::clone(pages)))
+        }
         #[cfg(feature = "parquet")]
         FileFormat::Parquet if compression == Compression::None => {
             RawRecords::Rows(ParquetCopy::open(at_random(input)?)?)

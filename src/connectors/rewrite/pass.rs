@@ -15,8 +15,8 @@ use crate::failpoint;
 #[cfg(feature = "parquet")]
 use crate::formats::ParquetCopy;
 use crate::formats::{
-    Compression, Dialect, FileFormat, MarkColumns, RawReader, RecordChoice, TextPlace, marked_csv_header,
-    push_csv_mark, push_json_mark,
+    Compression, Dialect, FileFormat, MarkColumns, RawReader, RecordChoice, SharedPages, TextPlace,
+    marked_csv_header, push_csv_mark, push_json_mark,
 };
 use crate::inputs::{FileStamp, Input, RawRecords, ReadInput, RecordIndex, Reopened, reopen};
 
@@ -111,6 +111,7 @@ impl DocumentsCopy {
             files,
             notes,
             progress,
+            pages: SharedPages::default(),
         };
         for (before, read) in all_read.iter().enumerate().skip(pass.progress.inputs) {
             let named = |error: io::Error| {
@@ -165,6 +166,8 @@ struct CopyPass<'s> {
     /// Where complete files are noted, if the copy can be gone on with.
     notes: Option<CopyNotes>,
     progress: CopyProgress,
+    /// The pages to which revisits of web archives refer.
+    pages: SharedPages,
 }
 
 /// The open file, and the input that decided its form.
@@ -187,7 +190,8 @@ impl CopyPass<'_> {
             return if is_empty { Ok(()) } else { Err(io::Error::new(io::ErrorKind::Unsupported, why)) };
         }
         check(read)?;
-        let Reopened { format, compression, dialect, text, records } = match reopen(&read.input) {
+        let Reopened { format, compression, dialect, text, records } = match reopen(&read.input, &self.pages)
+        {
             // An input that could not be read in the first pass either.
             Err(_) if !read.records.clone().any(|record| self.selection.is_chosen(record)) => return Ok(()),
             opened => opened?,
@@ -232,6 +236,12 @@ impl CopyPass<'_> {
                 return Err(changed());
             }
             if number >= self.progress.next && self.selection.is_chosen(number) {
+                if record.is_empty() {
+                    return Err(io::Error::other(
+                        "a record is a revisit, and the page that it refers to is in an input that is not \
+                         read again: remove what has been copied, and copy from the beginning",
+                    ));
+                }
                 let repeated = self.selection.repeated(number);
                 let bytes = match &self.columns {
                     None if let Some(text) = form.text.as_ref().filter(|_| !repeated.is_empty()) => {

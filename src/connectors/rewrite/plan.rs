@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::target::{CommonFolder, CopySettings, CopyTarget, compression};
 #[cfg(feature = "parquet")]
 use crate::formats::taken;
-use crate::formats::{self, Compression, FileFormat, MarkColumns, marked_csv_header};
+use crate::formats::{self, Compression, FileFormat, MarkColumns, SharedPages, marked_csv_header};
 use crate::inputs::{Input, RawRecords, Reopened, files_of, reopen};
 
 /// Everything that prevents the copy of documents of these inputs, beside a reference that is read too. Of
@@ -27,7 +27,7 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
     let mut first: Option<(String, FileFormat, Vec<u8>)> = None;
     for file in &files {
         let name = file.name();
-        let opened = match reopen(file) {
+        let opened = match reopen(file, &SharedPages::default()) {
             Ok(opened) => opened,
             Err(error) => {
                 let of = unreadable.entry(error.to_string()).or_insert_with(|| (name.to_string(), 0));

@@ -10,4 +10,4 @@ pub(crate) use cut::cut_text;
 #[cfg(feature = "parquet")]
 pub(crate) use mark::taken;
 pub(crate) use mark::{MarkColumns, RecordChoice, RowMark, marked_csv_header, push_csv_mark, push_json_mark};
-pub(crate) use records::{RawReader, raw_csv, raw_lines, raw_warc};
+pub(crate) use records::{RawReader, SharedPages, raw_csv, raw_lines, raw_warc};

@@ -10,16 +10,22 @@
 //! | CSV, TSV | a row | the line end of the first row |
 //! | WARC | head and block | two line ends |
 //!
+//! The page of a revisit is in another record: the revisit is written as that record, with its own id,
+//! address and date.
+//!
 //! The bytes before the first record (the header of a table, with a byte order mark) are the same for every
 //! file of one table. What separates records (blank lines) is not copied.
 
 use std::io::{self, BufRead, Read};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::super::bad_record::MAX_RECORD_BYTES;
 use super::super::csv::{CsvReader, Dialect};
 use super::super::layout::WarcId;
-use super::super::rows::{FileRow, NextRow, RowReader, WantedColumns};
-use super::super::warc::Warc;
+use super::super::rows::{ArchiveRole, FileRow, NextRow, RowReader, WantedColumns};
+use super::super::warc::{PageMemory, Warc, revisited};
 
 /// Reads the bytes of a file's records.
 pub(crate) trait RawReader: Send {
@@ -29,7 +35,7 @@ pub(crate) trait RawReader: Send {
     }
 
     /// Reads the next record with what follows it; `None` at the end of the file. Of a record that could not
-    /// be read any bytes may be returned.
+    /// be read any bytes may be returned, of a revisit whose page is not found none.
     ///
     /// # Errors
     /// If the file cannot be read where the first pass could.
@@ -57,10 +63,18 @@ pub(crate) fn raw_csv(
     Ok(Box::new(RawRows { rows, header, end, row: Vec::new(), read: FileRow::default(), is_over: false }))
 }
 
+/// Records of the pages to which revisits may refer, in this and in later archives.
+pub(crate) type SharedPages = Arc<Mutex<PageMemory>>;
+
 /// The records of a web archive, from its stored bytes.
-pub(crate) fn raw_warc(bytes: Box<dyn BufRead + Send>, columns: &WantedColumns) -> Box<dyn RawReader> {
-    let records = Warc::new(bytes, columns, WarcId::Record).keep_raw();
-    Box::new(RawArchive { records, record: Vec::new(), read: FileRow::default(), is_over: false })
+pub(crate) fn raw_warc(
+    bytes: Box<dyn BufRead + Send>,
+    columns: &WantedColumns,
+    id: WarcId,
+    pages: SharedPages,
+) -> Box<dyn RawReader> {
+    let records = Warc::new(bytes, columns, id).keep_raw();
+    Box::new(RawArchive { records, pages, record: Vec::new(), read: FileRow::default(), is_over: false })
 }
 
 struct RawLines {
@@ -137,6 +151,7 @@ impl RawReader for RawRows {
 
 struct RawArchive {
     records: Warc,
+    pages: SharedPages,
     record: Vec<u8>,
     read: FileRow,
     is_over: bool,
@@ -152,8 +167,16 @@ impl RawReader for RawArchive {
             Ok(_) => {}
             Err(damage) => self.is_over = damage.ends,
         }
+        let mut pages = self.pages.lock();
         self.record.clear();
-        self.record.extend_from_slice(self.records.raw());
+        match self.read.role {
+            ArchiveRole::Revisit(keys) => match pages.find(keys) {
+                Some(page) => self.record.extend(revisited(&page.content, self.records.raw())),
+                None => return Ok(Some(&[])),
+            },
+            _ => self.record.extend_from_slice(self.records.raw()),
+        }
+        pages.hold(&self.read, Some(self.records.raw()));
         self.record.extend_from_slice(b"\r\n\r\n");
         Ok(Some(&self.record))
     }
@@ -234,6 +257,14 @@ mod tests {
         let records =
             [record("warcinfo", "a: b\r\n"), record("conversion", "日本 text"), record("resource", "")];
         let archive = records.concat();
-        assert_eq!(all(&mut *raw_warc(Box::new(io::Cursor::new(archive)), &columns())), records);
+        assert_eq!(
+            all(&mut *raw_warc(
+                Box::new(io::Cursor::new(archive)),
+                &columns(),
+                WarcId::Record,
+                Arc::default()
+            )),
+            records
+        );
     }
 }

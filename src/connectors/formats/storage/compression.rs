@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use super::metered::READ_BYTES;
 use super::newline::line_length;
@@ -51,9 +51,62 @@ impl Compression {
     ) -> io::Result<Box<dyn BufRead + Send + 'r>> {
         Ok(match self {
             Self::None => Box::new(stored),
-            Self::Gzip => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(stored))),
+            Self::Gzip => Box::new(BufReader::with_capacity(READ_BYTES, GzipMembers::new(stored))),
             Self::Zstd => Box::new(BufReader::with_capacity(READ_BYTES, zstd::Decoder::with_buffer(stored)?)),
         })
+    }
+}
+
+/// The contents of gzip members. Zeros after the last one are ignored, as by `gzip -d`: tapes and copies of
+/// whole blocks add them.
+struct GzipMembers<R> {
+    /// `None` after the last member.
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> GzipMembers<R> {
+    fn new(stored: R) -> Self {
+        Self { member: Some(GzDecoder::new(stored)) }
+    }
+}
+
+impl<R: BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let length = member.read(out)?;
+            if length > 0 || out.is_empty() {
+                return Ok(length);
+            }
+            let next = self.member.take().map(GzDecoder::into_inner).map(skip_zeros).transpose()?;
+            self.member = next.flatten();
+        }
+        Ok(0)
+    }
+}
+
+/// The next member; `None` if only zeros follow.
+fn skip_zeros<R: BufRead>(mut stored: R) -> io::Result<Option<GzDecoder<R>>> {
+    let mut are_zeros = false;
+    loop {
+        let bytes = match stored.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            bytes => bytes?,
+        };
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        if zeros < bytes.len() {
+            if are_zeros || zeros > 0 {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "bytes after zeros, between gzip members",
+                ));
+            }
+            return Ok(Some(GzDecoder::new(stored)));
+        }
+        are_zeros = true;
+        stored.consume(zeros);
     }
 }
 
@@ -109,5 +162,43 @@ impl<R: BufRead> Read for RestOfLine<'_, R> {
         self.taken += length as u64;
         self.reader.consume(length);
         Ok(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    fn member(text: &str) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn zeros_after_members_are_ignored() {
+        let read = |stored: &[u8], room| {
+            let mut text = String::new();
+            let stored = BufReader::with_capacity(room, Cursor::new(stored.to_vec()));
+            let mut bytes = Compression::Gzip.decode(stored).unwrap();
+            bytes.read_to_string(&mut text).map(|_| text.clone()).map_err(|_| text)
+        };
+        let two = [member("one\n"), member(""), member("two\n")].concat();
+        for room in [1, 7, 4096] {
+            for zeros in [0, 1, 9, 10_000] {
+                let padded = [&two[..], &vec![0; zeros]].concat();
+                assert_eq!(read(&padded, room).as_deref(), Ok("one\ntwo\n"), "{zeros} zeros");
+                let further = [padded, member("three\n")].concat();
+                assert_eq!(read(&further, room).is_ok(), zeros == 0, "{zeros} zeros");
+            }
+            // A member whose end is zeros is damaged.
+            let mut zeroed = two.clone();
+            let end = zeroed.len();
+            zeroed[end - 9..].fill(0);
+            assert!(read(&zeroed, room).is_err());
+            assert!(read(&[&two[..], b"x"].concat(), room).is_err());
+        }
     }
 }

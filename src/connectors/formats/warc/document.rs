@@ -1,10 +1,12 @@
 //! The document of a record: which records have one, its text, its id, its time and its fields.
 
 use super::super::layout::WarcId;
-use super::super::rows::{FileRow, NextRow, RowText, WantedColumns};
+use super::super::rows::{ArchiveRole, FileRow, NextRow, RowText, WantedColumns};
+use super::body::is_binary;
 use super::broken::ArchiveError;
-use super::fields::{Fields, charset, media_type};
-use super::http::HttpMessage;
+use super::fields::{Fields, MediaType, unbracketed};
+use super::http::{HttpMessage, http_begin};
+use super::pages;
 use crate::instant;
 use dupflow_core::html;
 
@@ -24,43 +26,60 @@ impl WarcRecord<'_> {
         row: &mut FileRow,
     ) -> Result<(NextRow, bool), ArchiveError> {
         let skipped = |why| Ok((NextRow::Skipped(why), false));
-        let is_marked_cut = self.fields.get("warc-truncated").is_some_and(|value| !value.is_empty());
-        let own_type = self.fields.text("content-type");
+        // Of a segmented record the first segment is read, which is only the beginning.
+        let is_marked_cut = self.fields.get("warc-truncated").is_some_and(|value| !value.is_empty())
+            || self.fields.get("warc-segment-number").is_some();
+        let own_type = MediaType::from_values(self.fields.all("content-type"));
         let kind = self.fields.text("warc-type").unwrap_or_default().to_ascii_lowercase();
-        let is_http = own_type.is_some_and(|own| media_type(own).eq_ignore_ascii_case("application/http"))
-            || self.block.starts_with(b"HTTP/");
+        let is_http = own_type.as_ref().is_some_and(|own| own.name == "application/http")
+            || http_begin(self.block) == Some(0);
         let mut is_cut = is_marked_cut;
         let mut message = None;
         let text = match kind.as_str() {
+            "response" if is_http && self.block.trim_ascii().is_empty() => return skipped("empty"),
             "response" if is_http => {
                 let message = &*message.insert(HttpMessage::parse(self.block)?);
                 if message.status != 200 {
                     return skipped("status");
                 }
-                let content_type = message.fields.text("content-type");
-                let identified =
-                    self.fields.text("warc-identified-payload-type").filter(|found| !found.is_empty());
-                let content = ContentKind::of_type(identified.or(content_type));
+                let content_type = MediaType::from_values(message.fields.all("content-type"));
+                let identified = MediaType::from_values(self.fields.all("warc-identified-payload-type"));
+                let content = ContentKind::of_type(identified.as_ref().or(content_type.as_ref()));
                 if content == Some(ContentKind::Other) {
                     return skipped("content_type");
                 }
                 let body = message.body()?;
                 is_cut |= body.is_cut;
-                content
-                    .or_else(|| ContentKind::of_bytes(&body.bytes))
-                    .and_then(|content| content.text(&body.bytes, content_type.and_then(charset)))
+                let charset = content_type.as_ref().and_then(|one| one.charset.as_deref());
+                let content = content.or_else(|| ContentKind::of_bytes(&body.bytes));
+                content.and_then(|content| content.text(body.bytes, charset))
+            }
+            "resource" | "response" if self.address().is_some_and(is_about_crawl) => {
+                return skipped("metadata");
             }
             "resource" | "conversion" | "response" => {
-                // The block of a conversion is text, unless its type says otherwise.
-                let other = if kind == "conversion" {
-                    Some(ContentKind::Text)
-                } else {
-                    ContentKind::of_bytes(self.block)
-                };
-                let content = ContentKind::of_type(own_type).or(other);
-                content.and_then(|content| content.text(self.block, own_type.and_then(charset)))
+                let charset = own_type.as_ref().and_then(|one| one.charset.as_deref());
+                let known = ContentKind::of_type(own_type.as_ref());
+                match (known, kind.as_str()) {
+                    // The block of a conversion is text in UTF-8, unless its type says otherwise.
+                    (None | Some(ContentKind::Text), "conversion") if charset.is_none() => {
+                        Some(self.block.to_vec())
+                    }
+                    (None, "conversion") => ContentKind::Text.text(self.block.to_vec(), charset),
+                    _ => known
+                        .or_else(|| ContentKind::of_bytes(self.block))
+                        .and_then(|content| content.text(self.block.to_vec(), charset)),
+                }
             }
-            "revisit" => return skipped("revisit"),
+            "revisit" => {
+                let own = HttpMessage::parse(self.block).ok();
+                match self.revisit(own.as_ref(), id) {
+                    Ok(role) => row.role = role,
+                    Err(why) => return skipped(why),
+                }
+                self.describe(columns, id, own.as_ref(), row);
+                return Ok((NextRow::Row, false));
+            }
             "request" => return skipped("request"),
             "metadata" => return skipped("metadata"),
             "warcinfo" => return skipped("warcinfo"),
@@ -69,6 +88,41 @@ impl WarcRecord<'_> {
         };
         let Some(text) = text else { return skipped("content_type") };
         row.text = RowText::Is(text);
+        if id == WarcId::Uri {
+            row.role = pages::page(&self.fields, self.address());
+        }
+        self.describe(columns, id, message.as_ref(), row);
+        Ok((NextRow::Row, is_cut))
+    }
+
+    /// What a revisit refers to, or why it is no document. Where ids are those of records, the page that it
+    /// refers to has an id of its own.
+    fn revisit(&self, message: Option<&HttpMessage<'_>>, id: WarcId) -> Result<ArchiveRole, &'static str> {
+        let status = message.map(|message| message.status);
+        let content_type =
+            message.and_then(|message| MediaType::from_values(message.fields.all("content-type")));
+        let identified = MediaType::from_values(self.fields.all("warc-identified-payload-type"));
+        if status.is_some_and(|status| status != 200 && status != 304) {
+            Err("status")
+        } else if ContentKind::of_type(identified.as_ref().or(content_type.as_ref()))
+            == Some(ContentKind::Other)
+        {
+            Err("content_type")
+        } else if id == WarcId::Record || self.address().is_none_or(<[u8]>::is_empty) {
+            Err("revisit")
+        } else {
+            Ok(pages::revisit(&self.fields, self.address(), status))
+        }
+    }
+
+    /// Sets the id, the time and the further fields of a row.
+    fn describe(
+        &self,
+        columns: &WantedColumns,
+        id: WarcId,
+        message: Option<&HttpMessage<'_>>,
+        row: &mut FileRow,
+    ) {
         let named = match id {
             WarcId::Record => self.fields.get("warc-record-id").map(bare_id),
             WarcId::Uri => self.address(),
@@ -79,13 +133,12 @@ impl WarcRecord<'_> {
             let value = match (name.as_str(), name.strip_prefix("http.")) {
                 ("url", _) => self.address(),
                 ("date", _) => self.fields.get("warc-date"),
-                (_, Some(name)) => message.as_ref().and_then(|message| message.fields.get(name)),
+                (_, Some(name)) => message.and_then(|message| message.fields.get(name)),
                 (name, None) => self.fields.get(name),
             };
             value.unwrap_or_default().to_vec()
         };
         row.fields = columns.fields.iter().map(field).collect();
-        Ok((NextRow::Row, is_cut))
     }
 
     /// The address of the page, without the angle brackets that some writers add.
@@ -94,15 +147,35 @@ impl WarcRecord<'_> {
     }
 }
 
-fn unbracketed(value: &[u8]) -> &[u8] {
-    value.strip_prefix(b"<").and_then(|inner| inner.strip_suffix(b">")).unwrap_or(value)
-}
-
 fn bare_id(value: &[u8]) -> &[u8] {
     let value = unbracketed(value);
     let prefix = b"urn:uuid:";
     let has_prefix = value.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix));
     if has_prefix { &value[prefix.len()..] } else { value }
+}
+
+/// Whether an address is one that crawlers give to what they write about a crawl: logs, arguments, and what
+/// they have made of pages (wget, wpull, browsertrix, warcprox, Heritrix).
+fn is_about_crawl(address: &[u8]) -> bool {
+    const SCHEMES: [&[u8]; 4] = [b"metadata", b"filedesc", b"screenshot", b"thumbnail"];
+    const NAMES: [&[u8]; 9] = [
+        b"pageinfo",
+        b"text",
+        b"textFinal",
+        b"thumbnail",
+        b"view",
+        b"fullPage",
+        b"screenshot",
+        b"logs",
+        b"X-wpull",
+    ];
+    let mut parts = address.splitn(3, |byte| *byte == b':');
+    let [scheme, name, rest] = [(); 3].map(|()| parts.next());
+    let is = |found: &[u8], known: &[&[u8]]| known.iter().any(|one| found.eq_ignore_ascii_case(one));
+    let (Some(scheme), Some(name)) = (scheme, name) else { return false };
+    let is_of_page = |of: &[u8]| of.starts_with(b"http:") || of.starts_with(b"https:");
+    is(scheme, &SCHEMES)
+        || is(scheme, &[b"urn"]) && rest.is_some_and(|rest| is(name, &NAMES) || is_of_page(rest))
 }
 
 /// The kind of content of a block or body.
@@ -115,14 +188,12 @@ enum ContentKind {
 
 impl ContentKind {
     /// By a media type; `None` if there is none.
-    fn of_type(named: Option<&str>) -> Option<Self> {
-        let named = media_type(named?).to_ascii_lowercase();
-        match named.as_str() {
-            "text/html" | "application/xhtml+xml" => Some(Self::Page),
-            "text/plain" => Some(Self::Text),
-            "" => None,
-            _ => Some(Self::Other),
-        }
+    fn of_type(named: Option<&MediaType>) -> Option<Self> {
+        Some(match &*named?.name {
+            "text/html" | "application/xhtml+xml" => Self::Page,
+            "text/plain" => Self::Text,
+            _ => Self::Other,
+        })
     }
 
     /// By the first bytes; `None` if they are inconclusive.
@@ -130,12 +201,15 @@ impl ContentKind {
         html::page(bytes).map(|_| Self::Page)
     }
 
-    fn text(self, bytes: &[u8], charset: Option<&str>) -> Option<Vec<u8>> {
+    /// The text; `None` if it is none.
+    fn text(self, bytes: Vec<u8>, charset: Option<&str>) -> Option<Vec<u8>> {
         match self {
-            Self::Page => Some(html::with_doctype(bytes, charset).into_owned().into_bytes()),
+            Self::Page => Some(html::with_doctype(&bytes, charset).into_owned().into_bytes()),
             // A text in UTF-8 is used as it is, even if another charset is stated.
-            Self::Text if charset.is_none() || std::str::from_utf8(bytes).is_ok() => Some(bytes.to_vec()),
-            Self::Text => Some(html::decode(bytes, charset).into_owned().into_bytes()),
+            Self::Text if std::str::from_utf8(&bytes).is_ok() => Some(bytes),
+            // Servers send `text/plain` with files of which they do not know the type.
+            Self::Text if charset.is_none() && is_binary(&bytes) => None,
+            Self::Text => Some(html::decode(&bytes, charset).into_owned().into_bytes()),
             Self::Other => None,
         }
     }

@@ -1,10 +1,11 @@
 //! Reads a large archive with several threads.
 //!
-//! The file is cut every [`PART_BYTES`]. One thread reads the units that begin in a part. The first of them
-//! is found as after damage: by the magic bytes of the codec followed by `WARC/`. That may be wrong, since a
-//! document of an archive may be an archive itself. So each part reports where it began and where the next
-//! part has to begin. A part that began elsewhere is read again, by the consumer of the records. The records
-//! are byte for byte those that a single thread reads, for any file.
+//! The file is cut every [`PART_BYTES`]. One thread reads the records that begin in the units of a part. The
+//! first of these units is found as after damage: by the magic bytes of the codec followed by `WARC/`. If
+//! units do not begin at records, the first record is found in the stream of the units from the first one on.
+//! Both may be wrong, since a document of an archive may be an archive itself. So each part reports where it
+//! began and where the next part has to begin. A part that began elsewhere is read again, by the consumer of
+//! the records. The records are those that a single thread reads.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
@@ -18,7 +19,7 @@ use super::super::rows::{Damage, FileRow, NextRow, RowReader, WantedColumns, pan
 use super::super::storage::{InputProgress, READ_BYTES};
 use super::broken::ArchiveError;
 use super::records::{Seam, Warc};
-use super::units::UnitReader;
+use super::units::{StreamPlace, UnitReader};
 
 /// Stored bytes of a part.
 const PART_BYTES: u64 = 1 << 20;
@@ -95,8 +96,8 @@ impl Read for Onward {
 
 /// A piece of a part.
 pub(crate) enum ArchivePiece {
-    /// The beginning: the offset of the first unit, if one begins in the part.
-    Begins(Option<u64>),
+    /// The beginning: the place of the first record, if one begins in the part.
+    Begins(Option<StreamPlace>),
     /// A record of one of its units.
     Record(RowResult),
     /// The end: where the next part has to begin, and how many documents of this one are truncated.
@@ -124,23 +125,46 @@ impl ReadableParts for WarcArchive {
 
     fn read(&self, part: usize, each: &mut dyn FnMut(ArchivePiece) -> bool) {
         let Range { start, end } = self.range(part);
-        let opened = self.units(start, end).and_then(|mut units| {
-            let begins = start == 0 || units.find()?;
-            Ok(begins.then_some(units))
-        });
-        match opened {
-            Ok(None) => drop(each(ArchivePiece::Begins(None))),
-            Ok(Some(units)) => {
-                each(ArchivePiece::Begins(Some(units.offset())));
-                let mut warc = self.warc(units);
-                each_record(&mut warc, &mut |record| each(ArchivePiece::Record(record)));
-                each(ArchivePiece::Ends(warc.seam(), warc.cut()));
+        let (begins, warc) = match self.begin(start..end) {
+            Ok(Some(opened)) => opened,
+            Ok(None) => {
+                each(ArchivePiece::Begins(None));
+                return;
             }
             Err(broken) => {
                 each(ArchivePiece::Begins(None));
                 each(ArchivePiece::Record(Err(broken.damage(start))));
+                return;
             }
+        };
+        each(ArchivePiece::Begins(Some(begins)));
+        let mut warc = warc;
+        each_record(&mut warc, &mut |record| each(ArchivePiece::Record(record)));
+        each(ArchivePiece::Ends(warc.seam(), warc.cut()));
+    }
+}
+
+impl WarcArchive {
+    /// Finds the first record of a part.
+    fn begin(&self, part: Range<u64>) -> Result<Option<(StreamPlace, Warc)>, ArchiveError> {
+        let mut units = self.units(part.start, part.end)?;
+        if part.start == 0 || units.find_record()? {
+            let place = StreamPlace { unit: units.offset(), inner: 0 };
+            return Ok(Some((place, self.warc(units))));
         }
+        let mut any = self.units(part.start, part.end)?;
+        if !any.find_unit()? {
+            return Ok(None);
+        }
+        let place = match self.warc(any).first_in_stream() {
+            Ok(Some(place)) => place,
+            Err(broken) if broken.ends => return Err(broken),
+            // What was found may be no unit.
+            Ok(None) | Err(_) => return Ok(None),
+        };
+        // Read from there on as the single thread does.
+        let warc = self.warc(self.units(place.unit, part.end)?).at_seam(Seam::At(place));
+        Ok(Some((place, warc)))
     }
 }
 
@@ -173,33 +197,41 @@ impl ParallelArchive {
     ) -> io::Result<Self> {
         let archive = Arc::new(archive);
         let ahead = ParallelReader::new(Arc::clone(&archive), threads, threads * AHEAD_BYTES)?;
-        Ok(Self { archive, ahead, progress, next: 0, seam: Seam::At(0), follows: true, again: None, cut: 0 })
+        Ok(Self {
+            archive,
+            ahead,
+            progress,
+            next: 0,
+            seam: Seam::At(StreamPlace { unit: 0, inner: 0 }),
+            follows: true,
+            again: None,
+            cut: 0,
+        })
     }
 
-    /// Begins the next part, whose first unit is at `begins`. If that is wrong, prepares to read the part
+    /// Begins the next part, whose first record is at `begins`. If that is wrong, prepares to read the part
     /// again.
-    fn begin(&mut self, begins: Option<u64>) -> Result<(), Damage> {
+    fn begin(&mut self, begins: Option<StreamPlace>) -> Result<(), Damage> {
         let range = self.archive.range(self.next);
         self.next += 1;
         self.progress.add(range.end - range.start);
-        let (from, is_found) = match self.seam {
-            Seam::At(from) => (from, false),
-            Seam::Lost(from) => (from, true),
-        };
-        self.follows = match begins {
-            Some(begins) if is_found => begins >= from,
-            Some(begins) => begins == from,
-            None => is_found || from >= range.end,
+        let from = self.seam.unit();
+        self.follows = match (begins, self.seam) {
+            (Some(begins), Seam::Lost(_)) => begins.inner == 0 && begins.unit >= from,
+            (Some(begins), Seam::At(place)) => begins == place,
+            (None, Seam::Lost(_)) => true,
+            (Some(_), Seam::Search(_)) => false,
+            (None, _) => from >= range.end,
         };
         if self.follows || from >= range.end {
             return Ok(());
         }
         let again = self.archive.units(from, range.end).and_then(|mut units| {
-            let is_there = !is_found || units.find()?;
+            let is_there = !matches!(self.seam, Seam::Lost(_)) || units.find_record()?;
             Ok(is_there.then_some(units))
         });
         let units = again.map_err(|broken| broken.damage(from))?;
-        self.again = units.map(|units| self.archive.warc(units));
+        self.again = units.map(|units| self.archive.warc(units).at_seam(self.seam));
         Ok(())
     }
 

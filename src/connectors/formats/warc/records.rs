@@ -2,14 +2,17 @@
 
 use std::fmt;
 use std::io::BufRead;
+use std::ops::Range;
 
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
 use super::super::layout::WarcId;
 use super::super::rows::{Damage, FileRow, NextRow, RowReader, WantedColumns};
 use super::broken::ArchiveError;
 use super::document::WarcRecord;
-use super::fields::{Fields, MAX_HEAD, empty_line, lines};
-use super::units::{self, RECORD, UnitReader};
+use super::fields::{
+    FIRST, Fields, MAX_HEAD, RECORD, empty_line, is_head, is_second_line, line_ends, lines, version,
+};
+use super::units::{self, StreamPlace, UnitReader};
 
 /// Maximum number of bytes examined after a record.
 const BEHIND: usize = 256;
@@ -38,8 +41,17 @@ pub(crate) struct Warc {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PendingSearch {
     Nothing,
-    /// The next record in the unit.
+    /// The next unit, up to this byte of it; and from there on the next record in the stream.
+    Seam {
+        inner: u64,
+        is_search: bool,
+    },
+    /// A record begins at this number in the stream, where a unit begins.
+    Begun(u64),
+    /// The next record in the stream, after the present one.
     Record,
+    /// The same, from the present position on.
+    Stream,
     /// The next unit.
     Unit,
 }
@@ -47,10 +59,22 @@ enum PendingSearch {
 /// Where reading continues after a part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seam {
-    /// A unit begins at this offset, or should.
-    At(u64),
+    /// A record begins here, or should; in a unit that no record of the part continues in, after line ends.
+    At(StreamPlace),
+    /// At the next record that a search in the stream from here on finds.
+    Search(StreamPlace),
     /// At the first unit that a search from this offset finds.
     Lost(u64),
+}
+
+impl Seam {
+    /// The offset of the unit.
+    pub(super) fn unit(self) -> u64 {
+        match self {
+            Self::At(place) | Self::Search(place) => place.unit,
+            Self::Lost(from) => from,
+        }
+    }
 }
 
 impl fmt::Debug for Warc {
@@ -112,8 +136,28 @@ impl Warc {
 
     /// Where the file continues after these units.
     pub(super) fn seam(&self) -> Seam {
-        let end = self.units.end();
-        if self.lost == PendingSearch::Unit { Seam::Lost(end) } else { Seam::At(end) }
+        let next = StreamPlace { unit: self.units.end(), inner: 0 };
+        let place = if self.units.rest().is_empty() { next } else { self.units.place() };
+        match self.lost {
+            PendingSearch::Unit => Seam::Lost(self.units.end()),
+            PendingSearch::Record | PendingSearch::Stream => Seam::Search(place),
+            _ => Seam::At(place),
+        }
+    }
+
+    /// Begins at the end of another part of the file, in whose last unit these units begin.
+    pub(super) fn at_seam(self, seam: Seam) -> Self {
+        let lost = match seam {
+            Seam::At(StreamPlace { inner, .. }) => PendingSearch::Seam { inner, is_search: false },
+            Seam::Search(StreamPlace { inner, .. }) => PendingSearch::Seam { inner, is_search: true },
+            Seam::Lost(_) => PendingSearch::Nothing,
+        };
+        Self { lost, ..self }
+    }
+
+    /// The first record in the stream of these units, if there is one before they end.
+    pub(super) fn first_in_stream(&mut self) -> Result<Option<StreamPlace>, ArchiveError> {
+        Ok(self.find_in_stream()?.then(|| self.units.place()))
     }
 
     /// Moves to the next record; false at the end of the file.
@@ -124,20 +168,49 @@ impl Warc {
                 PendingSearch::Nothing => {
                     let line_ends = line_ends(self.units.rest());
                     self.units.take(line_ends);
-                    if !self.units.rest().is_empty() {
+                    if self.units.is_beyond() {
+                        return Ok(false);
+                    }
+                    // As many bytes as the record before has read, if there is one.
+                    if self.units.rest().len() >= RECORD.len() {
                         break;
                     }
-                    if !self.more()? && !self.next_unit()? {
+                    if !self.more()? {
+                        if !self.units.rest().is_empty() {
+                            break;
+                        }
+                        if !self.next_unit()? {
+                            return Ok(false);
+                        }
+                    }
+                }
+                PendingSearch::Seam { inner, is_search } => {
+                    let moved = self.units.move_to(inner);
+                    if is_search {
+                        self.lost = PendingSearch::Stream;
+                    }
+                    if !self.noting(moved)? {
                         return Ok(false);
                     }
                 }
+                PendingSearch::Begun(at) => {
+                    let left = at.saturating_sub(self.units.position());
+                    self.units.take(usize::try_from(left).unwrap_or(usize::MAX));
+                }
+                PendingSearch::Record => {
+                    self.units.take(1);
+                    self.lost = PendingSearch::Stream;
+                }
                 // Damage during the search belongs to the same record.
-                PendingSearch::Record => match self.find_in_unit() {
+                PendingSearch::Stream => match self.find_in_stream() {
                     Ok(true) => {
                         self.was_lost = true;
                         break;
                     }
-                    Ok(false) => {}
+                    Ok(false) => {
+                        self.lost = PendingSearch::Stream;
+                        return Ok(false);
+                    }
                     Err(broken) if broken.ends => return Err(broken),
                     Err(_) => self.lost = PendingSearch::Unit,
                 },
@@ -154,40 +227,75 @@ impl Warc {
         Ok(true)
     }
 
-    /// Moves to the next record of the unit after the present one; false if there is none.
-    fn find_in_unit(&mut self) -> Result<bool, ArchiveError> {
-        self.units.take(1);
+    /// Moves to the next record of the stream from here on; false if there is none in the units to be read.
+    fn find_in_stream(&mut self) -> Result<bool, ArchiveError> {
         loop {
-            match units::find(self.units.rest(), RECORD) {
-                Ok(at) => self.units.take(at),
-                Err(left) => {
-                    self.units.take(self.units.rest().len() - left);
-                    if !self.more()? {
-                        return Ok(false);
-                    }
-                    continue;
+            let found = units::find(self.units.rest(), RECORD);
+            let passed = found.unwrap_or_else(|left| self.units.rest().len() - left);
+            self.units.take(passed);
+            if self.units.is_beyond() {
+                return Ok(false);
+            }
+            if found.is_ok() && self.units.rest().len() >= FIRST {
+                if is_head(self.units.rest()) {
+                    return Ok(true);
+                }
+                self.units.take(1);
+            } else if !self.more()? {
+                // A record that begins at the end of a unit continues in the next one.
+                let continues = !self.units.rest().is_empty();
+                let is_there = if continues { self.continue_unit()? } else { self.next_unit()? };
+                if !is_there && !continues {
+                    return Ok(false);
+                }
+                if !is_there {
+                    self.units.take(1);
                 }
             }
-            while self.units.rest().len() < FIRST && self.more()? {}
-            if is_head(self.units.rest()) {
-                return Ok(true);
-            }
-            self.units.take(1);
         }
     }
 
     fn more(&mut self) -> Result<bool, ArchiveError> {
-        self.units.more().inspect_err(|_| {
+        let more = self.units.more();
+        self.noting(more)
+    }
+
+    fn next_unit(&mut self) -> Result<bool, ArchiveError> {
+        let next = self.units.next_unit();
+        self.noting(next)
+    }
+
+    fn continue_unit(&mut self) -> Result<bool, ArchiveError> {
+        let next = self.units.continue_unit();
+        self.noting(next)
+    }
+
+    /// After damage of a unit the next one is searched.
+    fn noting(&mut self, read: Result<bool, ArchiveError>) -> Result<bool, ArchiveError> {
+        read.inspect_err(|_| {
             self.lost = PendingSearch::Unit;
             self.at = self.units.offset();
         })
     }
 
-    fn next_unit(&mut self) -> Result<bool, ArchiveError> {
-        self.units.next_unit().inspect_err(|_| {
-            self.lost = PendingSearch::Unit;
-            self.at = self.units.offset();
-        })
+    /// Reads more of the present record, from the next unit if the present one has ended; false at the end of
+    /// the file.
+    fn more_of_record(&mut self) -> Result<bool, ArchiveError> {
+        Ok(self.more()? || self.continue_unit()?)
+    }
+
+    /// Which of these bytes of the present record begins a unit, with another record.
+    fn begins_within(&self, bytes: Range<usize>) -> Option<usize> {
+        let begun = self.units.begun_within(bytes);
+        begun.into_iter().find(|at| is_head(&self.units.rest()[*at..]))
+    }
+
+    /// Ends the present record where a unit begins with another one: its unit has only its beginning, or its
+    /// length is wrong.
+    fn end_at(&mut self, begins: Option<usize>, part: &str) -> Result<(), ArchiveError> {
+        let Some(at) = begins else { return Ok(()) };
+        self.lost = PendingSearch::Begun(self.units.position() + at as u64);
+        Err(ArchiveError::new(BadRecord::Truncated, format!("it ends in the {part} of a record")))
     }
 
     /// Reads the present record, and moves after it.
@@ -240,10 +348,12 @@ impl Warc {
             }
             // The pattern that ends a head may begin in these bytes, after a line end.
             seen = rest.len().saturating_sub(FIRST);
-            if !self.more()? {
+            if !self.more_of_record()? {
+                self.end_at(self.begins_within(0..self.units.rest().len()), "head")?;
                 return Err(ArchiveError::new(BadRecord::Truncated, "it ends in the head of a record"));
             }
         };
+        self.end_at(self.begins_within(0..head), "head")?;
         let rest = self.units.rest();
         if version(rest).is_none() {
             return Err(unreadable("a version that is none of WARC/0.17, 0.18, 1.0 and 1.1"));
@@ -255,54 +365,32 @@ impl Warc {
         let length = length.ok_or_else(|| ArchiveError::new(BadRecord::TooLong, "by its Content-Length"))?;
         let end = head + length;
         while self.units.rest().len() < end {
-            if !self.more()? {
+            if !self.more_of_record()? {
+                self.end_at(self.begins_within(head..self.units.rest().len()), "block")?;
                 return Err(ArchiveError::new(BadRecord::Truncated, "it ends in the block of a record"));
             }
         }
         // A record is followed by two line ends, and then by the next record or the end of the unit. One of
-        // the two signs is enough.
+        // the two signs is enough, unless another record may begin within this one.
+        let within = self.begins_within(head..end);
         loop {
             let behind = &self.units.rest()[end..];
             let behind = &behind[..behind.len().min(BEHIND)];
             let line_ends = line_ends(behind);
-            let lines = behind[..line_ends].iter().filter(|byte| **byte == b'\n').count();
+            let has_lines = behind[..line_ends].iter().filter(|byte| **byte == b'\n').count() >= 2;
             let next = &behind[line_ends..];
-            let is_sound = lines >= 2 || next.is_empty() || next.starts_with(RECORD);
+            let (is_end, is_next) = (next.is_empty(), next.starts_with(RECORD));
             let is_known = next.len() >= RECORD.len() || behind.len() == BEHIND;
-            if is_known || !self.more()? {
-                let wrong = || unreadable("its Content-Length is wrong");
-                return is_sound.then_some((head, length)).ok_or_else(wrong);
+            // What follows may be divided between this unit and the next one.
+            let continues = !is_end && RECORD.starts_with(next) || within.is_some() && !has_lines;
+            if !is_known && if continues { self.more_of_record()? } else { self.more()? } {
+                continue;
             }
+            if within.is_some() && !is_end && !(has_lines && is_next) {
+                self.end_at(within, "block")?;
+            }
+            let wrong = || unreadable("its Content-Length is wrong");
+            return (has_lines || is_end || is_next).then_some((head, length)).ok_or_else(wrong);
         }
     }
-}
-
-/// Number of bytes that show whether a record begins: `WARC/0.17`, a line end, `Content-`.
-const FIRST: usize = RECORD.len() + 4 + 2 + 8;
-
-/// Whether a record begins here: its version, and the first header.
-fn is_head(bytes: &[u8]) -> bool {
-    version(bytes).is_some_and(|rest| {
-        let named = |name: &[u8]| rest.get(..name.len()).is_some_and(|here| here.eq_ignore_ascii_case(name));
-        named(b"WARC-") || named(b"Content-")
-    })
-}
-
-/// Whether the line at `at` is the second line of a record that the search would find, other than the one at
-/// the beginning of these bytes.
-fn is_second_line(bytes: &[u8], at: usize) -> bool {
-    // The first line has between 9 (`WARC/1.0`, LF) and 11 bytes (`WARC/0.17`, CRLF).
-    (RECORD.len() + 4..=RECORD.len() + 6).any(|line| at > line && is_head(&bytes[at - line..]))
-}
-
-/// The bytes after the line of a known version.
-fn version(bytes: &[u8]) -> Option<&[u8]> {
-    let rest = bytes.strip_prefix(RECORD)?;
-    let rest =
-        [b"0.17".as_slice(), b"0.18", b"1.0", b"1.1"].iter().find_map(|known| rest.strip_prefix(*known))?;
-    rest.strip_prefix(b"\r\n").or_else(|| rest.strip_prefix(b"\n"))
-}
-
-fn line_ends(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count()
 }

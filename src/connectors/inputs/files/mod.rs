@@ -13,6 +13,7 @@
 
 mod followed;
 mod reading;
+mod revisits;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use dupflow_core::run::origins::Origins;
 use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Clock, Offsets};
 use reading::InputReading;
+use revisits::Revisits;
 
 /// A source of recorded inputs.
 #[derive(Clone, Debug)]
@@ -220,6 +222,7 @@ impl SourceReader for FilesReader {
             begun: BTreeMap::new(),
             until: None,
             ends: SpanEnd::default(),
+            revisits: Revisits::default(),
         };
         if self.begin == 0 {
             bad.count_inputs();

@@ -18,12 +18,13 @@ use super::super::known::{
 use super::super::open::{Opened, Opening, is_document, is_plain_table};
 use super::super::texts::RecordIndex;
 use super::followed::Followed;
+use super::revisits::Revisits;
 use crate::canonical_url::canonical_id;
 use crate::digest::{InputDigests, StreamDigest};
 use crate::formats::feed::LineRules;
 use crate::formats::{
-    BadRecord, Damage, FeedReader, FileRow, IdRule, InputLayout, InputProgress, NextRow, READ_BYTES,
-    RecordPlace, RecordShape, RestOfLine, RowReader, RowText, found, line_length, panicked,
+    ArchiveRole, BadRecord, Damage, FeedReader, FileRow, IdRule, InputLayout, InputProgress, NextRow,
+    READ_BYTES, RecordPlace, RecordShape, RestOfLine, RowReader, RowText, found, line_length, panicked,
 };
 use crate::intake::{
     BadRecordAt, BadRecords, Closed, Cutter, FileDocument, InputLog, PARTITION, ReadEnd, SourceError, SpanEnd,
@@ -62,6 +63,8 @@ pub(crate) struct InputReading<'r> {
     pub(crate) until: Option<u64>,
     /// How the present input ended.
     pub(crate) ends: SpanEnd,
+    /// The pages to which revisits of web archives may refer.
+    pub(super) revisits: Revisits,
 }
 
 impl InputReading<'_> {
@@ -89,6 +92,7 @@ impl InputReading<'_> {
                 // The state has its documents; only texts may be read back from it.
                 self.places.begin(span.first, span.skipped, input);
                 self.origins.begin(span.first, &input.name());
+                self.revisits.leave_out(input);
             } else if let Some(PresentInput { input, folder }) = input {
                 self.of = folder.clone().unwrap_or_else(|| input.name());
                 self.until = Some(span.after() - left_out);
@@ -125,7 +129,10 @@ impl InputReading<'_> {
         *nth += 1;
         let read = self.known.as_ref().and_then(|known| known.files.get(&key)).copied();
         let skipped = match read {
-            Some(KnownFile { has_more: false, .. }) if self.followed.is_none() => return Ok(()),
+            Some(KnownFile { has_more: false, .. }) if self.followed.is_none() => {
+                self.revisits.leave_out(input);
+                return Ok(());
+            }
             Some(KnownFile { records, .. }) => records,
             None => 0,
         };
@@ -149,6 +156,7 @@ impl InputReading<'_> {
         let due = self.places.begin(self.cutter.position().offset, skipped, input);
         self.origins.begin(self.cutter.position().offset, &name);
         self.cutter.skip_first(skipped);
+        self.revisits.begin(input);
         let digest = self.digests.map(|_| StreamDigest::default());
         let opening = Opening {
             columns: self.columns,
@@ -199,6 +207,22 @@ impl InputReading<'_> {
         }
     }
 
+    /// Gives a revisit the text of the page that it refers to; false if that is not found. Holds another page.
+    fn resolve(&mut self, row: &mut FileRow) -> bool {
+        match row.role {
+            ArchiveRole::Other => true,
+            ArchiveRole::Page(_) => {
+                self.revisits.hold(row);
+                true
+            }
+            ArchiveRole::Revisit(_) => {
+                let (columns, progress, waits) = (self.columns, &Arc::default(), &Arc::default());
+                let opening = Opening { columns, progress, waits, digest: None };
+                self.revisits.resolve(row, columns, &opening)
+            }
+        }
+    }
+
     /// Reads the rows of a file to its end, or up to damage that ends it.
     fn rows(
         &mut self,
@@ -219,7 +243,11 @@ impl InputReading<'_> {
             let number = self.cutter.number() - first;
             let next = catch_unwind(AssertUnwindSafe(|| rows.next(&mut row)));
             let was_broken = std::mem::take(&mut self.ends.is_broken);
-            let damage = match next.unwrap_or_else(|_| Err(panicked())) {
+            let mut next = next.unwrap_or_else(|_| Err(panicked()));
+            if next == Ok(NextRow::Row) && !self.resolve(&mut row) {
+                next = Ok(NextRow::Skipped("revisit"));
+            }
+            let damage = match next {
                 Ok(NextRow::End) => {
                     self.ends.is_broken = was_broken;
                     if rows.cut() > 0 && self.cutter.reports() {
@@ -227,6 +255,15 @@ impl InputReading<'_> {
                             input = &**name,
                             records = rows.cut(),
                             "the archive holds only the beginning of some documents"
+                        );
+                    }
+                    let unresolved = self.revisits.end();
+                    if unresolved > 0 && self.cutter.reports() {
+                        tracing::warn!(
+                            input = &**name,
+                            records = unresolved,
+                            "revisits refer to pages that are not among those before them (64 MiB of text are \
+                             held): their addresses keep what they had"
                         );
                     }
                     return Ok(());

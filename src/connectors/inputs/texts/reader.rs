@@ -18,8 +18,8 @@ use super::index::{RecordIndex, SearchStart};
 use crate::canonical_url::canonical_id;
 use crate::formats::feed::{LineReader, LineRules, numbered};
 use crate::formats::{
-    BadRecord, FeedReader, FileRow, IdRule, MAX_RECORD_BYTES, NextRow, READ_BYTES, RowReader, RowText,
-    read_text,
+    BadRecord, FeedReader, FileRow, IdRule, MAX_RECORD_BYTES, NextRow, PageMemory, READ_BYTES, RowReader,
+    RowText, read_text,
 };
 use crate::intake::{FoundText, NoText, PARTITION, Texts, is_blank, of_event};
 use dupflow_core::doc::fields::FieldRules;
@@ -112,11 +112,13 @@ impl FileTexts {
         let name = path.display();
         let mut row = FileRow::default();
         let mut read = 0;
+        let mut pages = PageMemory::default();
         for number in from.first..=record {
             let next = rows.next(&mut row);
             if let RowText::Is(text) = &row.text {
                 read += text.len() as u64;
             }
+            pages.hold(&row, None);
             if read > self.most {
                 return Err(self.too_far(path));
             }
@@ -131,6 +133,10 @@ impl FileTexts {
                             _ => str::from_utf8(&found).ok().and_then(DocId::new),
                         },
                     );
+                    if !pages.resolve(&mut row, &self.columns) {
+                        let why = format!("its record in {name:?} is a revisit of a page in another input");
+                        return Err(NoText::Unsupported(why));
+                    }
                     let RowText::Is(text) = &row.text else { break };
                     let Some(text) = str::from_utf8(text).ok().filter(|_| own.as_ref() == Some(id)) else {
                         break;

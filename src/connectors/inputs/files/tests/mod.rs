@@ -131,6 +131,7 @@ fn reading<'r>(
         begun: BTreeMap::new(),
         until: None,
         ends: SpanEnd::default(),
+        revisits: Default::default(),
     }
 }
 

@@ -7,7 +7,7 @@ pub(super) struct Window {
     from: Box<dyn BufRead + Send>,
     bytes: Vec<u8>,
     /// The offset in the file of the first byte in memory.
-    base: u64,
+    pub(super) base: u64,
     /// Bytes before this index are not needed any more; at most `at`.
     mark: usize,
     /// The index of the next byte.
@@ -16,12 +16,7 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(from: Box<dyn BufRead + Send>) -> Self {
-        Self::at(from, 0)
-    }
-
-    /// A file that is read from this offset on.
-    pub(super) fn at(from: Box<dyn BufRead + Send>, base: u64) -> Self {
-        Self { from, bytes: Vec::new(), base, mark: 0, at: 0 }
+        Self { from, bytes: Vec::new(), base: 0, mark: 0, at: 0 }
     }
 
     /// Bytes that have been read from the file and not consumed.
@@ -85,4 +80,21 @@ impl Window {
         }
         Ok(true)
     }
+}
+
+/// The offset of `wanted`, or the number of bytes at the end that may be its beginning.
+pub(crate) fn find(bytes: &[u8], wanted: &[u8]) -> Result<usize, usize> {
+    let first = wanted[0];
+    let mut from = 0;
+    while let Some(at) = bytes[from..].iter().position(|byte| *byte == first) {
+        let here = &bytes[from + at..];
+        if here.starts_with(wanted) {
+            return Ok(from + at);
+        }
+        if here.len() < wanted.len() && wanted.starts_with(here) {
+            return Err(here.len());
+        }
+        from += at + 1;
+    }
+    Err(0)
 }

@@ -2,8 +2,8 @@
 
 use flate2::Crc;
 
-use super::super::bad_record::BadRecord;
-use super::broken::ArchiveError;
+use super::super::super::bad_record::BadRecord;
+use super::super::broken::ArchiveError;
 use super::window::Window;
 
 /// Maximum length of the name and of the comment of a member, in bytes, inclusive.

@@ -1,0 +1,191 @@
+//! Revisits: records which say that an address has the content of an earlier record.
+//!
+//! The pages that were read last, and a revisit -> the page that it refers to. It is looked up by the id in
+//! `WARC-Refers-To`; else by `WARC-Refers-To-Target-URI` and `WARC-Refers-To-Date`, if the digests do not
+//! differ; else by `WARC-Payload-Digest`. An answer "not modified" without such fields refers to the last
+//! page of its address.
+//!
+//! Pages are held up to [`PAGE_BYTES`] of text, the last ones. So what is found follows from the records
+//! before a revisit alone.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::super::rows::{ArchiveRole, FileRow, PageKeys, RowText};
+use super::fields::{Fields, unbracketed};
+use crate::instant;
+use dupflow_core::hash::{self, BuildIdentityHasher};
+
+/// Bytes of texts of pages that are held: 64 MiB. A longer one is at most as long as a record.
+pub(crate) const PAGE_BYTES: usize = 64 << 20;
+
+/// Bytes that a page counts in addition to its text.
+const EACH_BYTES: usize = 256;
+
+/// A page with these fields in its record.
+pub(super) fn page(fields: &Fields<'_>, address: Option<&[u8]>) -> ArchiveRole {
+    ArchiveRole::Page(PageKeys {
+        id: key(1, fields.get("warc-record-id")),
+        visit: visit(address, fields.text("warc-date")),
+        digest: digest(fields),
+        address: key(4, address),
+    })
+}
+
+/// A revisit with these fields in its record.
+pub(super) fn revisit(fields: &Fields<'_>, address: Option<&[u8]>, status: Option<u16>) -> ArchiveRole {
+    let to = fields.get("warc-refers-to-target-uri").map(unbracketed);
+    let is_unmodified = status == Some(304)
+        || fields.get("warc-profile").is_some_and(|profile| profile.ends_with(b"server-not-modified"));
+    let has_date = fields.get("warc-refers-to-date").is_some();
+    ArchiveRole::Revisit(PageKeys {
+        id: key(1, fields.get("warc-refers-to")),
+        visit: visit(to.or(address), fields.text("warc-refers-to-date")),
+        // The digest of an answer "not modified" is that of its own empty body.
+        digest: if is_unmodified { 0 } else { digest(fields) },
+        address: if is_unmodified && !has_date { key(4, to.or(address)) } else { 0 },
+    })
+}
+
+fn key(kind: u64, value: Option<&[u8]>) -> u64 {
+    value.filter(|value| !value.is_empty()).map_or(0, |value| hash::bytes(kind, value))
+}
+
+fn visit(address: Option<&[u8]>, date: Option<&str>) -> u64 {
+    let (Some(address), Some(second)) = (address, date.and_then(instant::of_iso)) else { return 0 };
+    hash::bytes(hash::bytes(2, &second.floor().to_bits().to_le_bytes()), address)
+}
+
+fn digest(fields: &Fields<'_>) -> u64 {
+    key(3, fields.get("warc-payload-digest").map(<[u8]>::to_ascii_lowercase).as_deref())
+}
+
+fn keys_of(PageKeys { id, visit, digest, address }: PageKeys) -> [u64; 4] {
+    [id, visit, digest, address]
+}
+
+/// The pages that were read last.
+#[derive(Debug, Default)]
+pub(crate) struct PageMemory {
+    pages: VecDeque<KeptPage>,
+    /// The number of the first of them.
+    first: u64,
+    /// The number of the last page with a key.
+    numbers: HashMap<u64, u64, BuildIdentityHasher>,
+    bytes: usize,
+}
+
+/// A page as it is held.
+#[derive(Debug)]
+pub(crate) struct KeptPage {
+    keys: PageKeys,
+    /// Its text, or the bytes of its record.
+    pub(crate) content: Vec<u8>,
+    /// The further fields.
+    pub(crate) fields: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl PageMemory {
+    /// Holds the page of this row, if it is one: its text, or the bytes of its record.
+    pub(crate) fn hold(&mut self, row: &FileRow, record: Option<&[u8]>) {
+        let (ArchiveRole::Page(keys), RowText::Is(text)) = (row.role, &row.text) else { return };
+        let fields = row.fields.iter().map(Vec::len).sum::<usize>();
+        self.push(KeptPage {
+            keys,
+            content: record.unwrap_or(text).to_vec(),
+            fields: row.fields.clone(),
+            // The same whatever is held, so that the same pages are.
+            bytes: text.len() + fields + EACH_BYTES,
+        });
+    }
+
+    fn push(&mut self, page: KeptPage) {
+        let number = self.first + self.pages.len() as u64;
+        for key in keys_of(page.keys).into_iter().filter(|key| *key != 0) {
+            self.numbers.insert(key, number);
+        }
+        self.bytes += page.bytes;
+        self.pages.push_back(page);
+        while self.bytes > PAGE_BYTES && self.pages.len() > 1 {
+            let Some(oldest) = self.pages.pop_front() else { break };
+            self.bytes -= oldest.bytes;
+            for key in keys_of(oldest.keys) {
+                if self.numbers.get(&key) == Some(&self.first) {
+                    self.numbers.remove(&key);
+                }
+            }
+            self.first += 1;
+        }
+    }
+
+    /// The page to which a revisit with these keys refers.
+    pub(crate) fn find(&self, keys: PageKeys) -> Option<&KeptPage> {
+        let by = |key: u64| {
+            let number = self.numbers.get(&key).filter(|_| key != 0)?;
+            self.pages.get(usize::try_from(number - self.first).ok()?)
+        };
+        let agrees =
+            |page: &&KeptPage| page.keys.digest == keys.digest || page.keys.digest == 0 || keys.digest == 0;
+        let by_visit = || by(keys.visit).filter(agrees);
+        by(keys.id).or_else(by_visit).or_else(|| by(keys.digest)).or_else(|| by(keys.address))
+    }
+
+    /// Gives a revisit the text of the page that it refers to; false if that is not held. `fields` are the
+    /// names of further fields.
+    pub(crate) fn resolve(&self, row: &mut FileRow, fields: &[String]) -> bool {
+        let ArchiveRole::Revisit(keys) = row.role else { return true };
+        let Some(page) = self.find(keys) else { return false };
+        row.text = RowText::Is(page.content.clone());
+        complete_fields(row, page, fields);
+        true
+    }
+
+    /// Bytes of the pages that are held.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds the pages of `later`, which were read after these.
+    pub(crate) fn append(&mut self, later: Self) {
+        later.pages.into_iter().for_each(|page| self.push(page));
+    }
+}
+
+/// A revisit has headers of an HTTP message only where it states them itself.
+fn complete_fields(row: &mut FileRow, page: &KeptPage, names: &[String]) {
+    for ((own, of_page), name) in row.fields.iter_mut().zip(&page.fields).zip(names) {
+        if own.is_empty() && name.starts_with("http.") {
+            own.clone_from(of_page);
+        }
+    }
+}
+
+/// The record of a page as that of a revisit of it: with the id, the address and the date of the revisit.
+pub(crate) fn revisited(page: &[u8], revisit: &[u8]) -> Vec<u8> {
+    let own = Fields::parse(revisit);
+    let head = super::fields::head_length(page).unwrap_or(page.len());
+    let (head, block) = page.split_at(head);
+    let mut record = Vec::with_capacity(page.len() + 100);
+    let mut is_replaced = false;
+    for line in head.split_inclusive(|byte| *byte == b'\n') {
+        let is_folded = matches!(line.first(), Some(b' ' | b'\t'));
+        let name = line.split(|byte| *byte == b':').next().unwrap_or_default().trim_ascii();
+        let name = std::str::from_utf8(name).unwrap_or_default().to_ascii_lowercase();
+        let changes = matches!(&*name, "warc-record-id" | "warc-target-uri" | "warc-date");
+        if is_folded && is_replaced {
+            continue;
+        }
+        is_replaced = false;
+        match own.get(&name).filter(|_| changes && !is_folded) {
+            Some(value) => {
+                is_replaced = true;
+                let end: &[u8] = if line.ends_with(b"\r\n") { b"\r\n" } else { b"\n" };
+                let colon = line.iter().position(|byte| *byte == b':').map_or(0, |at| at + 1);
+                record.extend([&line[..colon], b" ", value, end].concat());
+            }
+            None => record.extend_from_slice(line),
+        }
+    }
+    record.extend_from_slice(block);
+    record
+}
