@@ -67,3 +67,11 @@ fn pair(line: &Value) -> ((String, String), f64) {
     assert!(id("a") < id("b"), "{line}");
     ((id("a"), id("b")), line["similarity"].as_f64().expect("similarity"))
 }
+
+/// Bytes as a file of gzip.
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(bytes).and_then(|()| gzip.finish()).expect("memory takes what is written")
+}

@@ -6,15 +6,10 @@
 use std::io::Write;
 
 use crate::dupflow::Place;
-use crate::feeds::{page, upsert};
+use crate::feeds::{gzip, page, upsert};
 
 /// A file: its name, its bytes, additional arguments, and a part of the expected message.
 type Case = (&'static str, Vec<u8>, &'static str, &'static str);
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    gzip.write_all(bytes).and_then(|()| gzip.finish()).unwrap()
-}
 
 fn utf16(text: &str, with_mark: bool) -> Vec<u8> {
     let units = text.encode_utf16().collect::<Vec<_>>();
@@ -68,7 +63,7 @@ fn refused() -> Vec<Case> {
             "a.avro",
             magic(b"Obj\x01"),
             "",
-            "an Avro file, which is not read: avro-tools tojson NAME | dupflow replay -",
+            "fastavro.reader(open(sys.argv[1],\"rb\"))]' NAME | dupflow replay -",
         ),
         (
             "a.db",
@@ -92,20 +87,19 @@ fn refused() -> Vec<Case> {
             "array.json",
             format!("[{}]", line.trim()).into_bytes(),
             "",
-            "a JSON array, not an object a line, which is not read: jq -c '.[]' NAME | dupflow replay -",
+            "a JSON array, not an object a line, which is not read: python3 -c 'import sys,json;",
         ),
         (
             "lines.json",
             format!("[\n  {}]", line.trim()).into_bytes(),
             "",
-            "jq -c '.[]' NAME | dupflow replay -",
+            "json.load(sys.stdin.buffer)]' <NAME | dupflow replay -",
         ),
         (
             "pretty.jsonl",
             b"{\n  \"id\": \"a\",\n  \"text\": \"t\"\n}\n{\n  \"id\": \"b\"\n}\n".to_vec(),
             "",
-            "JSON over several lines, not an object a line, which is not read: jq -c '.' NAME | dupflow \
-            replay -",
+            "JSON over several lines, not an object a line, which is not read: python3 -c 'import sys,json,re;",
         ),
         (
             "wide.jsonl",
@@ -162,6 +156,157 @@ fn foreign_bytes_are_refused_before_the_start() {
             assert!(piped.err.contains("cannot read standard input: "), "{name}: {piped:?}");
         }
         assert!(piped.err.contains(&message_of("FILE")), "{name}: {piped:?}");
+    }
+}
+
+/// A frame of zstd of these bytes, with a window of `2^log` bytes.
+fn windowed(bytes: &[u8], log: u32) -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.window_log(log).unwrap();
+    encoder.write_all(bytes).and_then(|()| encoder.finish()).unwrap()
+}
+
+/// Up to 1 GiB they are read; above, they are neither damaged nor left out of a folder.
+#[test]
+fn long_windows_are_refused_before_the_start() {
+    let place = Place::new();
+    let feed = upsert("a", "one two three");
+    place.file("good/a.jsonl", upsert("g", "another text"));
+    for (name, options) in [("x.jsonl.zst", ""), ("x.csv.zst", "--format csv "), ("x", ""), ("x.txt.zst", "")]
+    {
+        let content = if name.contains("csv") { "id,text\na,one two three\n" } else { &feed };
+        for log in [28, 30] {
+            place.file(name, windowed(content.as_bytes(), log));
+            assert_eq!(place.run(&format!("replay -q --emit keep {options}{name}")).code, 0, "{name}, {log}");
+        }
+        let long = windowed(content.as_bytes(), 31);
+        place.file(name, &long);
+        place.file(format!("good/{}", name.replace('x', "x.zst")), &long);
+        let folder = format!("good/{}", name.replace('x', "x.zst"));
+        let glob = "*.zst";
+        for input in [name, "good", glob] {
+            if input == glob && name == "x" {
+                continue;
+            }
+            for emit in ["keep --max-bad 1", "pairs"] {
+                let run = place.run(&format!("replay --emit {emit} -o out {input}"));
+                assert_eq!(run.code, 2, "{input}: {run:?}");
+                let message = "compressed with zstd in a window of 2147483648 bytes, more than 1073741824, which \
+                    is not read: zstd -dc --long=31 ";
+                assert!(run.err.contains(message), "{input}: {run:?}");
+                assert!(!place.path("out").exists(), "{input}");
+            }
+        }
+        std::fs::remove_file(place.path(&folder)).unwrap();
+        let piped = place.run_with(&format!("replay --emit keep {options}-"), |input| {
+            input.write_all(&long).unwrap_or(());
+        });
+        assert!(piped.code == 2 && piped.err.contains("zstd -dc --long=31 FILE | dupflow"), "{piped:?}");
+        std::fs::remove_file(place.path(name)).unwrap();
+    }
+    // Behind the first frame it is found while the file is read.
+    place.file("later.jsonl.zst", [windowed(feed.as_bytes(), 20), windowed(feed.as_bytes(), 31)].concat());
+    let run = place.run("replay --emit keep --max-bad 1 later.jsonl.zst");
+    assert!(run.code == 1 && run.err.contains("zstd -dc --long=31") && run.out.is_empty(), "{run:?}");
+}
+
+/// A share of records says nothing of a file that is not read, or only in part.
+#[test]
+fn an_unread_file_is_more_than_a_bad_record() {
+    let place = Place::new();
+    let lines: String = (0..200).map(|n| upsert(&format!("k{n}"), &page(n..n + 1, 0))).collect();
+    place.file("in/a.jsonl", &lines);
+    let other: String = (200..400).map(|n| upsert(&format!("k{n}"), &page(n..n + 1, 0))).collect();
+    let cut = gzip(other.as_bytes());
+    for (name, bytes) in [
+        ("in/b.jsonl.gz", &cut[..cut.len() / 2]),
+        ("in/b.jsonl", b"\xfd7zXZ\0\x01\x02"),
+        ("in/b.parquet", b"PAR1, and no more"),
+    ] {
+        place.file(name, bytes);
+        for input in ["in".to_owned(), "--files-from list".to_owned()] {
+            place.file("list", format!("in/a.jsonl\n{name}\n"));
+            let is_listed = input != "in";
+            if is_listed && name != "in/b.jsonl.gz" {
+                continue;
+            }
+            for options in ["--emit keep --max-bad 0.5", "--emit pairs --max-bad 0.9", "--emit keep"] {
+                let run = place.run(&format!("replay {options} -o out {input}"));
+                assert_eq!(run.code, 1, "{name}, {options}: {run:?}");
+                assert!(run.err.contains("1 file is not read, or only in part"), "{name}: {run:?}");
+                assert!(run.err.contains("--max-unread 1 (source.max_unread) allows"), "{name}: {run:?}");
+                assert!(run.err.contains("unread      1 file"), "{name}: {run:?}");
+                assert!(!place.path("out").exists(), "{name}");
+            }
+            let run = place.run(&format!("replay -q --emit keep --max-bad 0.5 --max-unread 1 {input}"));
+            assert!(run.code == 0 && run.out.lines().count() >= 200, "{name}: {run:?}");
+        }
+        let (run, stats) = place.replay("--emit pairs in");
+        assert!(run.err.contains("unread      1 file"), "{name}: {run:?}");
+        assert_eq!(stats["unread_files"], 1, "{name}");
+        let none = place.run("replay --emit pairs --max-unread 0 in");
+        assert_eq!(none.code, 1, "{none:?}");
+        std::fs::remove_file(place.path(name)).unwrap();
+    }
+    place.file("in/b.jsonl", "oops\n");
+    let run = place.run("replay -q --emit keep --max-bad 0.5 in");
+    assert_eq!(run.code, 0, "a bad line is a record: {run:?}");
+    let settings = "source.inputs = [\"in\"]\nsink.emit = \"keep\"\nsink.path = \"kept\"\n";
+    place.file("in/b.jsonl", b"\xfd7zXZ\0\x01\x02");
+    for (more, code) in [("source.max_bad = 0.5\n", 1), ("source.max_bad = 0.5\nsource.max_unread = 1\n", 0)]
+    {
+        place.file("here.toml", format!("{settings}{more}"));
+        let run = place.run("run -c here.toml");
+        assert_eq!(run.code, code, "{run:?}");
+    }
+}
+
+/// Lists of inputs as Windows and Common Crawl write them.
+#[test]
+fn lists_of_inputs_may_be_compressed_or_have_a_mark() {
+    let place = Place::new();
+    place.file("a.jsonl", upsert("a", "one two three"));
+    place.file("b.jsonl", upsert("b", "four five six"));
+    let list = "\u{feff}a.jsonl\r\nb.jsonl\r\n";
+    place.file("list", list);
+    place.file("list.gz", gzip(list.as_bytes()));
+    place.file("list.zst", zstd::encode_all(list.as_bytes(), 1).unwrap());
+    for name in ["list", "list.gz", "list.zst"] {
+        let run = place.run(&format!("replay -q --emit keep --files-from {name}"));
+        assert_eq!(run.out, "{\"id\":\"a\"}\n{\"id\":\"b\"}\n", "{name}: {run:?}");
+    }
+}
+
+/// A name that says a format which is not written.
+#[test]
+fn outputs_of_other_formats_are_refused_by_name() {
+    let place = Place::new();
+    place.file("feed.jsonl", upsert("a", "one") + &upsert("b", "two"));
+    for (name, help) in [
+        ("out.xlsx", "name it .csv"),
+        ("out.db", "sink.kind = \"sqlite\""),
+        ("out.SQLite", "sink.kind = \"sqlite\""),
+        ("out.arrow", "name it .parquet"),
+        ("out.feather", "name it .parquet"),
+        ("out.xml", "name it .jsonl or .csv"),
+    ] {
+        for emit in ["pairs", "keep", "clusters", "deltas"] {
+            let run = place.run(&format!("replay --emit {emit} -o {name} feed.jsonl"));
+            assert!(run.code == 2 && run.err.contains(help), "{name}: {run:?}");
+            assert!(!place.path(name).exists(), "{name}");
+        }
+        let records = place.run(&format!("replay --emit documents -o {name} feed.jsonl"));
+        assert!(records.code == 2 && records.err.contains(name), "{name}: {records:?}");
+        place.file("here.toml", format!("source.inputs = [\"feed.jsonl\"]\nsink.path = \"{name}\"\n"));
+        let run = place.run("run -c here.toml");
+        assert!(run.code == 2 && run.err.contains(help), "{name}: {run:?}");
+        // A format that is set beside the name is meant.
+        assert_eq!(
+            place.run(&format!("replay --output-format jsonl -o {name} feed.jsonl")).code,
+            0,
+            "{name}"
+        );
+        std::fs::remove_file(place.path(name)).unwrap();
     }
 }
 

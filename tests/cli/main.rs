@@ -11,6 +11,7 @@
     reason = "a test panics on failure, says what it skips, and is a sequence of small cases"
 )]
 
+mod advice;
 mod against;
 mod archives;
 mod arrivals;
@@ -39,6 +40,7 @@ mod hot_blocks;
 mod idf;
 mod ids;
 mod inputs;
+mod lakes;
 mod layouts;
 mod memory;
 mod outputs;

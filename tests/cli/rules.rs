@@ -48,6 +48,7 @@ const CLASSES: &[(&str, Class)] = &[
     ("source.ids", Documents),
     ("source.canonical_url", Documents),
     ("source.max_bad", Nothing),
+    ("source.max_unread", Nothing),
     ("source.path", Inputs),
     ("source.url", Inputs),
     ("source.url_file", Inputs),

@@ -305,3 +305,40 @@ fn a_trace_knows_the_blocks_of_a_host() {
     );
     assert!(traced.contains("\npairs at the end of the input\n  \"7/0\" \"7/1\" "), "{traced}");
 }
+
+/// Columns that are names of folders, as Spark and Hive write them.
+#[test]
+fn partitions_give_their_columns() {
+    let place = Place::new();
+    let text = crate::feeds::page(0..0, 0);
+    for (id, folder) in [
+        ("a", "lang=en"),
+        ("b", "lang=en"),
+        ("c", "lang=x%2Fy"),
+        ("d", "lang=x%2Fy"),
+        ("e", "lang=__HIVE_DEFAULT_PARTITION__"),
+    ] {
+        place.file(format!("csv/{folder}/{id}.csv"), format!("id,text\n{id},{text}\n"));
+        place.file(format!("own/{folder}/{id}.csv"), format!("id,text,lang\n{id},{text},same\n"));
+        place.file(format!("lines/{folder}/{id}.jsonl"), crate::feeds::upsert(id, &text));
+        let line = format!("{{\"id\":\"{id}\",\"text\":\"{text}\",\"lang\":\"same\"}}\n");
+        place.file(format!("full/{folder}/{id}.jsonl"), line);
+    }
+    let run = |input: &str| {
+        place.run(&format!("replay --emit pairs --field lang --set pairs.where=a.lang==b.lang {input}"))
+    };
+    let pairs = |run: &crate::dupflow::Ended| crate::feeds::pairs(&run.out).len();
+    for input in ["csv", "csv/*/*.csv", "csv/lang=en csv/lang=x%2Fy csv/lang=__HIVE_DEFAULT_PARTITION__"] {
+        let found = run(input);
+        assert_eq!((found.code, pairs(&found)), (0, 2), "{input}: {found:?}");
+    }
+    // The value of a record counts more.
+    for input in ["own", "full"] {
+        let found = run(input);
+        assert_eq!((found.code, pairs(&found)), (0, 10), "{input}: {found:?}");
+    }
+    let refused = run("lines");
+    assert!(refused.code != 0 && refused.out.is_empty(), "{refused:?}");
+    assert!(refused.err.contains("\"lang\" is in its path and not in its records"), "{refused:?}");
+    assert_eq!(place.run("replay -q --emit pairs lines").code, 0, "nothing asks for it");
+}

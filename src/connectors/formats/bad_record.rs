@@ -135,6 +135,8 @@ pub enum RecordPlace {
     Record(u64),
     /// The record that begins at this byte of its file, from 0.
     Byte(u64),
+    /// The record with this number in its file, from 0, and records behind it.
+    From(u64),
     /// The whole input or file.
     Whole,
 }

@@ -184,16 +184,37 @@ pub fn promised(path: &Path) -> (Option<FileFormat>, Option<&'static str>) {
     (by_name(bare).filter(|format| *format != FileFormat::Text), packed)
 }
 
+/// What to write instead of a file whose name says a format that is not written.
+pub fn instead_of(path: &Path) -> Option<&'static str> {
+    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+    Some(match &*ending {
+        "xlsx" | "xls" | "ods" | "xlsm" => {
+            "a spreadsheet opens a table of comma-separated values: name it .csv"
+        }
+        "db" | "sqlite" | "sqlite3" | "db3" => {
+            "`dupflow run` with sink.kind = \"sqlite\" writes the table of a database; or name it .csv, which \
+             sqlite3 imports: sqlite3 NEW.db '.import --csv ROWS.csv rows'"
+        }
+        "duckdb" | "ddb" => "DuckDB reads a file named .parquet",
+        "arrow" | "feather" | "ipc" | "arrows" => {
+            "Arrow is not written: name it .parquet, which the same tools read"
+        }
+        "orc" | "avro" | "h5" | "hdf5" | "pkl" | "pickle" | "npy" => "name it .parquet or .jsonl",
+        "xml" | "yaml" | "yml" | "toml" | "pdf" | "docx" => "name it .jsonl or .csv",
+        _ => return None,
+    })
+}
+
 /// The format that a file name implies.
 pub(crate) fn by_name(name: &str) -> Option<FileFormat> {
     let name = name.to_ascii_lowercase();
     let name = [".gz", ".zst", ".zstd"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     Some(match Path::new(name).extension()?.to_str()? {
-        "jsonl" | "ndjson" | "json" => FileFormat::Jsonl,
+        "jsonl" | "ndjson" | "json" | "jsonlines" | "ldjson" => FileFormat::Jsonl,
         "csv" => FileFormat::Csv,
         "tsv" | "tab" => FileFormat::Tsv,
         "warc" | "wet" => FileFormat::Warc,
-        "parquet" => FileFormat::Parquet,
+        "parquet" | "parq" | "pq" => FileFormat::Parquet,
         "html" | "htm" | "xhtml" => FileFormat::Html,
         "txt" | "text" | "md" | "markdown" | "rst" => FileFormat::Text,
         _ => return None,

@@ -34,10 +34,10 @@ pub use bad_record::{BadRecord, MAX_RECORD_BYTES, RecordPlace};
 pub(crate) use csv::Dialect;
 pub(crate) use document::read_text;
 pub use document::text_of_file;
-pub(crate) use foreign::{is_parquet, refused as refused_format};
+pub(crate) use foreign::{is_parquet, quoted, refused as refused_format, refused_window};
 pub(crate) use layout::by_name;
-pub use layout::promised;
 pub use layout::{FileFormat, IdRule, InputLayout, WarcId};
+pub use layout::{instead_of, promised};
 #[cfg(feature = "parquet")]
 pub(crate) use parquet::{ParquetCopy, ParquetTarget};
 #[cfg(feature = "parquet")]
@@ -54,7 +54,7 @@ pub use shape::{KeyedRecord, KeyedRecords, RecordShape, ValueFormat};
 pub(crate) use storage::{
     Compression, FeedReader, InMemory, Metered, OnDisk, READ_BYTES, RandomAccess, RestOfLine, line_length,
 };
-pub use storage::{InputProgress, open};
+pub use storage::{InputProgress, decompressed, open};
 pub(crate) use warc::{PAGE_BYTES, PageMemory};
 
 /// A whole text or web page, as one record with this id.
@@ -117,10 +117,7 @@ pub(crate) fn csv_lacks(
 pub(crate) fn parquet_lacks(file: Arc<dyn RandomAccess>, columns: &WantedColumns) -> Option<String> {
     match parquet::ParquetFile::open(file, columns) {
         Err(damage) => damage.lack(),
-        Ok(file) => {
-            let found = file.foreign_codec()?;
-            Some(format!("{found}, which is not read: write it with zstd or snappy"))
-        }
+        Ok(file) => file.foreign_column(),
     }
 }
 

@@ -1,13 +1,16 @@
 //! The files of a folder: in which order they are read, which are records and which documents, and their
 //! kinds.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use walkdir::{DirEntry, WalkDir};
 
 use super::input::{Input, InputPlace};
-use crate::formats::{FileFormat, InputLayout, by_name};
+use super::table_folder::{TableFolder, is_marker};
+use crate::formats::{FileFormat, InputLayout, by_name, is_parquet, refused_window};
 
 /// The files of a folder that have the same format.
 #[derive(Clone, Debug)]
@@ -74,12 +77,64 @@ pub(crate) fn is_hidden(entry: &DirEntry) -> bool {
     entry.depth() > 0 && matches!(entry.file_name().as_encoded_bytes(), [b'.' | b'_', ..])
 }
 
+/// The table that has this entry of a folder as its log.
+pub(crate) fn table_of(entry: &DirEntry) -> Option<TableFolder> {
+    let is_log = entry.depth() > 0 && is_marker(entry.file_name().as_encoded_bytes());
+    entry.path().parent().filter(|_| is_log).and_then(TableFolder::at)
+}
+
+/// Why files below a folder are not read, one message for each: those of tables, and those that are
+/// compressed in too large a window.
+pub(crate) fn refused_below(input: &Input) -> Vec<String> {
+    let InputPlace::Folder(root) = &input.place else { return Vec::new() };
+    let mut problems = Vec::new();
+    let mut windows = Vec::new();
+    let is_wanted = |entry: &DirEntry| {
+        let table = table_of(entry);
+        let is_table = table.is_some();
+        problems.extend(table.map(|table| table.refusal()));
+        !is_table && !is_hidden(entry)
+    };
+    for entry in WalkDir::new(root).follow_links(true).into_iter().filter_entry(is_wanted).flatten() {
+        let name = entry.file_name().as_encoded_bytes();
+        let ends = |ending: &[u8]| {
+            name.len() > ending.len() && name[name.len() - ending.len()..].eq_ignore_ascii_case(ending)
+        };
+        if (ends(b".zst") || ends(b".zstd")) && entry.file_type().is_file() {
+            let name = entry.path().to_string_lossy();
+            let why = refused_window_of(entry.path(), &name, input.layout.format);
+            windows.extend(why.map(|why| format!("cannot read \"{name}\": {why}")));
+        }
+    }
+    problems.extend(windows);
+    problems
+}
+
+fn refused_window_of(path: &Path, name: &str, format: Option<FileFormat>) -> Option<String> {
+    // Skippable frames before the first one are short.
+    let mut head = Vec::with_capacity(4096);
+    File::open(path).and_then(|file| file.take(4096).read_to_end(&mut head)).ok()?;
+    refused_window(&head, name, format.or_else(|| by_name(name)).unwrap_or(FileFormat::Text))
+}
+
 /// Whether a file of a folder has records and is not one document.
 pub(crate) fn holds_records(path: &Path, layout: &InputLayout) -> bool {
     match layout.format {
-        None => path.file_name().is_some_and(|name| has_records(&name.to_string_lossy())),
+        None => path.file_name().is_some_and(|name| {
+            let name = name.to_string_lossy();
+            has_records(&name) || by_name(&name).is_none() && begins_with_records(path, &name)
+        }),
         Some(format) => !matches!(format, FileFormat::Text | FileFormat::Html),
     }
+}
+
+/// Whether a file whose name says nothing begins as Parquet or a web archive does. Items of Scrapy (`.jl`) begin
+/// with `{`, which programs in Julia do not.
+fn begins_with_records(path: &Path, name: &str) -> bool {
+    let mut head = Vec::with_capacity(16);
+    let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut head));
+    let is_item = name.to_ascii_lowercase().ends_with(".jl") && head.starts_with(b"{");
+    read.is_ok() && (is_item || is_parquet(&head) || head.starts_with(b"WARC/"))
 }
 
 /// Whether a file of a folder has records, by its name, so that it is not one document.

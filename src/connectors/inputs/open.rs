@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::folder::folder_kinds;
 use super::input::{Input, InputPlace, unreadable};
+use super::partitions::{self, PartitionRows};
 use crate::digest::{DigestedReader, StreamDigest};
 use crate::formats;
 use crate::formats::{
@@ -38,6 +39,8 @@ const SEEN_BYTES: usize = 64 << 10;
 pub(crate) enum Opened {
     /// None: the format is not supported; the reason.
     Refused(String),
+    /// None: the settings ask for something that is not read of this format; the reason.
+    Unfit(String),
     /// The records are lines.
     Lines(FeedReader),
     /// The records are rows.
@@ -133,13 +136,27 @@ impl Opening<'_> {
         let format = format.unwrap_or_else(|| detect_format(&beginning, &name));
         let columns = columns(&input.layout, self.columns);
         let compressed = compression != Compression::None;
+        if let Some(why) = formats::refused_window(stored.head(0)?, &name, format) {
+            return Ok(Opened::Refused(why));
+        }
         // A compressed file that is damaged at its first byte also decompresses to nothing; it is not empty.
         if !(compressed && beginning.is_empty())
-            && let Some(why) = formats::refused_format(&beginning, compressed, &name, format)
+            && let Some(why) = formats::refused_format(&beginning, compression, &name, format)
         {
             return Ok(Opened::Refused(why));
         }
-        Ok(match format {
+        let given = partitions::given(&name, &columns.fields);
+        if format == FileFormat::Jsonl
+            && let Some((place, _)) =
+                given.iter().find(|(place, _)| !has_key(&beginning, &columns.fields[*place]))
+        {
+            let field = &columns.fields[*place];
+            return Ok(Opened::Unfit(format!(
+                "the field \"{field}\" is in its path and not in its records, and is read of paths for Parquet \
+                 and tables only: write it into the records, or the records as Parquet"
+            )));
+        }
+        let opened = match format {
             FileFormat::Jsonl => Opened::Lines(FeedReader { bytes: compression.decode(stored)?, compressed }),
             // The records are compressed one by one.
             FileFormat::Warc => {
@@ -187,6 +204,10 @@ impl Opening<'_> {
                     _ => Opened::Rows(formats::whole(compression.decode(stored)?, &name, is_html)),
                 }
             }
+        };
+        Ok(match opened {
+            Opened::Rows(rows) => Opened::Rows(PartitionRows::of(rows, given)),
+            other => other,
         })
     }
 }
@@ -196,9 +217,9 @@ impl Opening<'_> {
 pub(crate) fn refused(input: &Input) -> Option<String> {
     let path = match &input.place {
         InputPlace::File(path) => path,
-        // A folder without its Parquet files would be another corpus.
-        InputPlace::Folder(_) if cfg!(not(feature = "parquet")) => {
-            let kinds = folder_kinds(input);
+        InputPlace::Folder(_) => {
+            // A folder without its Parquet files would be another corpus.
+            let kinds = if cfg!(feature = "parquet") { Vec::new() } else { folder_kinds(input) };
             return kinds.iter().find_map(|kind| unreadable(kind.first.path()?));
         }
         _ => return None,
@@ -210,10 +231,13 @@ pub(crate) fn refused(input: &Input) -> Option<String> {
     let (compression, beginning) = read_beginning(&mut stored).ok()?;
     let columns = columns(&input.layout, &TextColumns::default());
     let format = input.layout.format.unwrap_or_else(|| detect_format(&beginning, &input.name()));
-    let is_packed = compression != Compression::None;
+    let window = stored.head(0).ok().and_then(|head| formats::refused_window(head, &input.name(), format));
+    if window.is_some() {
+        return window;
+    }
     // A compressed file that is damaged at its first byte also decompresses to nothing; it is not empty.
     if (bytes == 0 || !beginning.is_empty())
-        && let Some(why) = formats::refused_format(&beginning, is_packed, &input.name(), format)
+        && let Some(why) = formats::refused_format(&beginning, compression, &input.name(), format)
     {
         return Some(why);
     }
@@ -240,6 +264,12 @@ pub(crate) fn refused(input: &Input) -> Option<String> {
 pub(super) fn dialect(layout: &InputLayout, format: FileFormat) -> Dialect {
     let usual = if format == FileFormat::Tsv { b'\t' } else { b',' };
     Dialect { delimiter: layout.csv_delimiter.unwrap_or(usual), escape: layout.csv_escape }
+}
+
+/// Whether the first lines have this field.
+fn has_key(beginning: &[u8], field: &str) -> bool {
+    let key = format!("\"{}\"", field.rsplit('.').next().unwrap_or(field));
+    beginning.is_empty() || beginning.windows(key.len()).any(|some| some == key.as_bytes())
 }
 
 /// Whether quotes are escaped by backslashes: a cell continues after `\"`.
@@ -278,13 +308,17 @@ pub(super) fn read_beginning<R: Read>(stored: &mut Metered<R>) -> io::Result<(Co
 pub fn refused_beginning(head: &[u8], layout: &InputLayout) -> Option<String> {
     let compression = Compression::detect(head);
     let beginning = beginning(compression, head);
+    let window = formats::refused_window(head, "-", layout.format.unwrap_or(FileFormat::Jsonl));
+    if window.is_some() {
+        return window;
+    }
     // An empty stream, or one whose first bytes do not suffice to decompress anything: nothing is known of
     // it.
     if beginning.is_empty() {
         return None;
     }
     let format = layout.format.unwrap_or_else(|| detect_format(&beginning, "-"));
-    formats::refused_format(&beginning, compression != Compression::None, "-", format)
+    formats::refused_format(&beginning, compression, "-", format)
 }
 
 /// The first decompressed bytes of a file, from the stored bytes in `head`.

@@ -1,8 +1,8 @@
 //! Inputs in object stores and behind addresses, through the crate `object_store`.
 //!
 //! ```text
-//! s3://bucket/feed/              all objects below, in the order of the bytes of their names, except names
-//!                                that begin with a point or `_`
+//! s3://bucket/feed/              all objects below, in the order of the bytes of their keys, except where a
+//!                                name below that address begins with a point or `_`
 //! s3://bucket/**/*.parquet       all objects that match
 //! https://host/pages.warc.gz     one file
 //! ```
@@ -13,8 +13,9 @@
 //! An object is read in ranges of [`RANGE_BYTES`], a few of them ahead. A failed request is retried. An
 //! object that changes while it is read is an error, so that ranges of two versions are never combined.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read};
+use std::iter::{once, repeat};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,7 @@ use tokio::task::JoinHandle;
 use url::Url;
 
 use super::globs;
+use super::table_folder::TableFolder;
 use crate::formats::{InputProgress, RandomAccess};
 
 /// Bytes of one request.
@@ -50,6 +52,8 @@ pub(crate) struct StoredObject {
     runtime: Arc<Runtime>,
     meta: ObjectMeta,
     name: Arc<str>,
+    /// Number of objects and folders that were skipped beside it and the objects after it.
+    hidden: u64,
     /// Number of ranges that have been requested.
     #[cfg(test)]
     requests: std::sync::atomic::AtomicU64,
@@ -59,6 +63,12 @@ impl StoredObject {
     /// Its address.
     pub(crate) fn name(&self) -> Arc<str> {
         Arc::clone(&self.name)
+    }
+
+    /// Number of objects and folders whose names begin with a point or `_`, which were skipped; the first
+    /// object of an address has it.
+    pub(crate) fn hidden(&self) -> u64 {
+        self.hidden
     }
 
     /// Its size in bytes.
@@ -302,34 +312,95 @@ pub(crate) fn resolve(typed: &str) -> Result<Vec<Arc<StoredObject>>, String> {
     let root =
         base.trim_end_matches('/').strip_suffix(path.as_ref()).unwrap_or(&url[..url::Position::BeforePath]);
     let root = root.strip_suffix('/').unwrap_or(root).to_owned();
-    let object = |meta: ObjectMeta| {
+    let object = |meta: ObjectMeta, hidden: u64| {
         let name = format!("{root}/{}", meta.location).into();
         Arc::new(StoredObject {
             store: Arc::clone(&store),
             runtime: Arc::clone(&runtime),
             meta,
             name,
+            hidden,
             #[cfg(test)]
             requests: std::sync::atomic::AtomicU64::default(),
         })
     };
+    if !url.scheme().starts_with("http")
+        && let Some(table) = runtime.block_on(table_above(&*store, &path))
+    {
+        let folder = format!("{root}/{}", table.folder());
+        return Err(table.named(folder).refusal());
+    }
     if !is_pattern && !base.ends_with('/') {
         match runtime.block_on(store.head(&path)) {
-            Ok(meta) => return Ok(vec![object(meta)]),
+            Ok(meta) => return Ok(vec![object(meta, 0)]),
             Err(object_store::Error::NotFound { .. }) if !url.scheme().starts_with("http") => {}
             Err(error) => return Err(message(&error_chain(&error))),
         }
     }
     let found = runtime.block_on(listed(&*store, &path)).map_err(|error| message(&error_chain(&error)))?;
+    let keys = found.iter().map(|meta| meta.location.as_ref());
+    if let Some((folder, table)) = TableFolder::in_keys(keys) {
+        return Err(table.named(format!("{root}/{folder}")).refusal());
+    }
     let matcher = is_pattern.then(|| globs::matcher(typed)).transpose()?;
-    let is_wanted = |one: &Arc<StoredObject>| match &matcher {
-        Some(matcher) => matcher.is_match(&*one.name),
-        None => !one.meta.location.filename().is_some_and(|name| name.starts_with(['.', '_'])),
-    };
-    let mut objects: Vec<_> = found.into_iter().map(object).filter(is_wanted).collect();
-    objects.retain(|one| one.meta.size > 0);
-    objects.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    let names_points = is_pattern && typed[base.len()..].split('/').any(|part| part.starts_with('.'));
+    let below = path.as_ref().len();
+    let mut hidden = BTreeSet::new();
+    let mut objects: Vec<_> = found
+        .into_iter()
+        .filter(|meta| {
+            let key = meta.location.as_ref();
+            let end = hidden_part(key, below, if is_pattern { &['.'] } else { &['.', '_'] });
+            match &matcher {
+                Some(matcher) => matcher.is_match(format!("{root}/{key}")) && (names_points || end.is_none()),
+                None => {
+                    hidden.extend(end.map(|end| key[..end].to_owned()));
+                    end.is_none()
+                }
+            }
+        })
+        .filter(|meta| meta.size > 0)
+        .collect();
+    objects.sort_unstable_by(|a, b| a.location.as_ref().cmp(b.location.as_ref()));
+    let hidden = once(hidden.len() as u64).chain(repeat(0));
+    let objects: Vec<_> =
+        objects.into_iter().zip(hidden).map(|(meta, hidden)| object(meta, hidden)).collect();
     if objects.is_empty() { Err(format!("no object matches \"{typed}\"")) } else { Ok(objects) }
+}
+
+/// Where the first name of a key that begins with one of these characters ends, behind the first `below`
+/// bytes: it is skipped, with all below it.
+fn hidden_part(key: &str, below: usize, begins: &[char]) -> Option<usize> {
+    let mut at = below;
+    for part in key.get(below..)?.split('/') {
+        if part.starts_with(begins) {
+            return Some(at + part.len());
+        }
+        at += part.len() + 1;
+    }
+    None
+}
+
+/// The table that a path of a store is in. A folder that may not be listed is none.
+async fn table_above(store: &dyn ObjectStore, path: &Path) -> Option<TableFolder> {
+    let mut above = path.as_ref();
+    loop {
+        for marker in TableFolder::markers() {
+            let log = if above.is_empty() { marker.to_owned() } else { format!("{above}/{marker}") };
+            let log = Path::parse(log).ok()?;
+            let Ok(found) = store.list_with_delimiter(Some(&log)).await else { continue };
+            let found = found.objects;
+            let keys = found.iter().map(|meta| meta.location.as_ref());
+            if let Some((_, table)) = TableFolder::in_keys(keys) {
+                return Some(table);
+            }
+        }
+        above = match above.rsplit_once('/') {
+            Some((folder, _)) => folder,
+            None if above.is_empty() => return None,
+            None => "",
+        };
+    }
 }
 
 /// Parses an address as a URL. A key of a store is taken literally: `%20` is no blank there, and `#` begins

@@ -5,9 +5,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::folder::refused_below;
 use super::globs;
 use super::input::{Input, InputPlace};
 use super::open::refused;
+use super::table_folder::{TableFolder, TablesAbove};
 use crate::formats::InputLayout;
 use crate::intake::SourceError;
 #[cfg(not(feature = "object-store"))]
@@ -48,8 +50,21 @@ impl Input {
                 Err(problem) => problems.push(problem),
             }
         }
+        let mut above = TablesAbove::default();
+        let mut tables: Vec<TableFolder> = Vec::new();
+        inputs.iter().filter_map(|input| above.of(input.path()?)).for_each(|table| {
+            // Of many files of a table, one message.
+            if !tables.contains(&table) {
+                tables.push(table);
+            }
+        });
+        problems.extend(tables.iter().map(|table| table.refusal()));
+        if !tables.is_empty() {
+            return Err(SourceError::Inputs(problems));
+        }
         let refused = |one: &Self| Some(format!("cannot read \"{}\": {}", one.name(), refused(one)?));
         problems.extend(inputs.iter().filter_map(refused));
+        problems.extend(inputs.iter().flat_map(refused_below));
         if problems.is_empty() { Ok(inputs) } else { Err(SourceError::Inputs(problems)) }
     }
 }

@@ -69,6 +69,24 @@ impl AddAssign<&Self> for InputTally {
     }
 }
 
+/// Files that were not read, or only in part: how many records they hold is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnreadFiles {
+    /// Number of files, or of places in files behind which records were not read.
+    pub count: u64,
+    /// The first of them, with the reason.
+    pub first: Option<String>,
+}
+
+impl AddAssign<&Self> for UnreadFiles {
+    fn add_assign(&mut self, other: &Self) {
+        self.count += other.count;
+        if self.first.is_none() {
+            self.first.clone_from(&other.first);
+        }
+    }
+}
+
 /// Counts by input. Files of a folder count for the folder.
 #[derive(Debug, Default)]
 struct Tallies {
@@ -86,6 +104,8 @@ pub struct BadRecords {
     /// Whether no record is logged.
     is_quiet: bool,
     counts: Mutex<BTreeMap<BadRecord, u64>>,
+    /// Files that were not read, or only in part, and the first of them.
+    unread: Mutex<UnreadFiles>,
     /// Valid records without a document, by reason.
     skipped: Mutex<BTreeMap<&'static str, u64>>,
     /// Counts by input, if all inputs are read from their beginnings; `None` if a run continues in the
@@ -126,6 +146,11 @@ impl BadRecords {
     /// The digests of the inputs that have been read; empty if they are not computed.
     pub fn digest_table(&self) -> DigestTable {
         self.digests.as_ref().map(InputDigests::table).unwrap_or_default()
+    }
+
+    /// The files that were not read so far, or only in part.
+    pub fn unread(&self) -> UnreadFiles {
+        self.unread.lock().clone()
     }
 
     /// Counts a valid record without a document; `why` is one word.
@@ -194,8 +219,9 @@ impl BadRecords {
         self.tallies().iter().filter_map(|(name, tally)| tally.no_document(name)).collect()
     }
 
-    /// Adds the counts of an earlier run, by reason.
-    pub fn resume(&self, before: &BTreeMap<String, u64>) {
+    /// Adds the counts of an earlier run, by reason, and the number of its unread files.
+    pub fn resume(&self, before: &BTreeMap<String, u64>, unread: u64) {
+        self.unread.lock().count += unread;
         let mut counts = self.counts.lock();
         for bad in BadRecord::ALL {
             if let Some(n) = before.get(bad.reason()) {
@@ -235,6 +261,9 @@ impl BadRecords {
             *count += 1;
             *count == 1
         };
+        if at.hides_records() {
+            *self.unread.lock() += &UnreadFiles { count: 1, first: Some(at.to_string()) };
+        }
         if first && !self.is_quiet {
             let starts = beginning(head);
             tracing::warn!(

@@ -70,13 +70,25 @@ pub struct BadRecordAt {
     pub cause: Option<String>,
 }
 
+impl BadRecordAt {
+    /// Whether records behind it, of which the number is not known, are lost with it: all of a file, or what
+    /// is behind its damage.
+    pub fn hides_records(&self) -> bool {
+        match self.reason {
+            BadRecord::Truncated => true,
+            BadRecord::Unreadable => matches!(self.place, RecordPlace::Whole | RecordPlace::From(_)),
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Display for BadRecordAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "bad record in \"{}\"", self.input)?;
         match self.place {
             RecordPlace::Line(line) => write!(f, ", line {line}")?,
             RecordPlace::Offset(offset) => write!(f, ", offset {offset}")?,
-            RecordPlace::Record(record) => write!(f, ", record {record}")?,
+            RecordPlace::Record(record) | RecordPlace::From(record) => write!(f, ", record {record}")?,
             RecordPlace::Byte(byte) => write!(f, ", byte {byte}")?,
             RecordPlace::Whole => {}
         }

@@ -30,7 +30,7 @@ mod queue;
 mod source;
 mod texts;
 
-pub use bad_records::{BadRecords, DeadLetter, InputTally, OnError};
+pub use bad_records::{BadRecords, DeadLetter, InputTally, OnError, UnreadFiles};
 pub(crate) use batch::is_blank;
 pub use batch::{Batch, FileDocument, Payload};
 pub(crate) use cutter::{Cutter, PARTITION, ReadEnd};

@@ -76,9 +76,17 @@ pub struct Mark {
 pub struct RecordTally {
     /// Bad records by reason.
     pub bad: BTreeMap<String, u64>,
+    /// Files that were not read, or only in part.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unread: u64,
     /// Documents replaced by another file's document of the same id; of open epochs some may be counted
     /// already.
     pub replaced: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_none(files: &u64) -> bool {
+    *files == 0
 }
 
 /// A topic of a broker.
@@ -150,7 +158,7 @@ mod tests {
             as_of: Some(5),
             deletes_kept_ms: Some(3),
             state: Some(6),
-            tally: Some(RecordTally { bad: [("not_json".to_owned(), 3)].into(), replaced: 1 }),
+            tally: Some(RecordTally { bad: [("not_json".to_owned(), 3)].into(), unread: 0, replaced: 1 }),
             inputs: Some(InputList { stored: 4, digest: u64::MAX, ..InputList::default() }),
         };
         let json = serde_json::to_string(&mark).unwrap();

@@ -105,6 +105,14 @@ fn misnamed(target: &CopyTarget, format: FileFormat, name: &str, problems: &mut 
         }
         _ => {}
     }
+    let foreign = promised.is_none() && formats::instead_of(path).is_some();
+    if foreign {
+        problems.push(format!(
+            "--output: {path:?} names a format that is not written, and records are written as they are read: \
+             \"{name}\" is {}",
+            format.name()
+        ));
+    }
     if let Some(promised) = promised.filter(|promised| *promised != format) {
         let (promised, format) = (promised.name(), format.name());
         problems.push(format!(

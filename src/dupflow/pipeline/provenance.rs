@@ -256,6 +256,9 @@ fn options(deployment: &Deployment, inputs: &[Input]) -> BTreeMap<String, Json> 
     if let Some(share) = deployment.max_bad {
         set("max-bad", share.into());
     }
+    if let Some(files) = deployment.max_unread {
+        set("max-unread", files.into());
+    }
     let SourceConfig::Files { layout, epoch, .. } = &deployment.source else { return options };
     set("epoch", epoch.to_string().into());
     for (name, value) in layout.options() {

@@ -103,6 +103,20 @@ pub(super) fn page(values: i64, encoding: i64, content: &[u8]) -> Vec<u8> {
     [&data(content.len() as i64, content.len(), values, encoding)[..], content].concat()
 }
 
+/// An uncompressed data page of this version, with this checksum beside its bytes.
+pub(super) fn checked(version: i64, values: i64, content: &[u8], checksum: u32) -> Vec<u8> {
+    let size = content.len() as i64;
+    let head = Fields::default().int(1, if version == 1 { 0 } else { 3 }).int(2, size).int(3, size);
+    let head = head.int(4, i64::from(checksum.cast_signed()));
+    let head = if version == 1 {
+        head.inside(5, Fields::default().int(1, values).int(2, PLAIN).int(3, RLE).int(4, RLE))
+    } else {
+        let about = Fields::default().int(1, values).int(2, 0).int(3, values).int(4, PLAIN);
+        head.inside(8, about.int(5, 0).int(6, 0))
+    };
+    [&head.end()[..], content].concat()
+}
+
 /// A dictionary page whose header claims `values` values.
 pub(super) fn dictionary(values: i64, content: &[u8]) -> Vec<u8> {
     let about = Fields::default().int(1, values).int(2, PLAIN);

@@ -19,8 +19,8 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use self::made::{
-    BY_DICTIONARY, Column, DELTA_BINARY, DELTA_BYTES, DELTA_LENGTH, Fields, PLAIN, RLE, SPLIT, bytes, data,
-    dictionary, file, file_with, lengths, number, page, plain, zstd_run,
+    BY_DICTIONARY, Column, DELTA_BINARY, DELTA_BYTES, DELTA_LENGTH, Fields, PLAIN, RLE, SPLIT, bytes,
+    checked, data, dictionary, file, file_with, lengths, number, page, plain, zstd_run,
 };
 use crate::dupflow::{Place, command};
 use crate::feeds::upsert;
@@ -325,4 +325,52 @@ fn wide_columns_are_held_a_few_pages_at_a_time() {
         assert_eq!((code, &stats["bad_records"], &stats["events"]), (0, &json!({}), &json!(rows)), "{err}");
         assert!((1..720 << 10).contains(&peak), "{in_page} a page: {peak} KiB");
     }
+}
+
+/// A page whose bytes are not those of its checksum is damage; the rows of the pages before it are read.
+#[test]
+fn checksums_of_pages_are_verified() {
+    let place = Place::new();
+    let content = plain(&texts());
+    let mut crc = flate2::Crc::new();
+    crc.update(&content);
+    for version in [1, 2] {
+        for (checksum, is_right) in [(crc.sum(), true), (crc.sum() ^ 1, false)] {
+            let pages =
+                [checked(version, ROWS, &content, crc.sum()), checked(version, ROWS, &content, checksum)];
+            let numbers: Vec<_> = (0..2 * ROWS).map(|id| format!("k{id}")).collect();
+            let id = bytes("id", NONE, page(2 * ROWS, PLAIN, &plain(&numbers)));
+            place.file("a.parquet", file(2 * ROWS, &[id, bytes("text", NONE, pages.concat())]));
+            let (run, stats) = place.replay("--emit pairs a.parquet");
+            let read = if is_right { 2 * ROWS } else { ROWS };
+            assert_eq!(stats["events"], read, "version {version}: {run:?}");
+            assert_eq!(stats["unread_files"], i32::from(!is_right), "{run:?}");
+            assert_eq!(run.err.contains("a page whose checksum is"), !is_right, "{run:?}");
+            // Half of the rows, and one bad record: a share says nothing of it.
+            let list = place.run("replay -q --emit keep --max-bad 0.9 a.parquet");
+            assert_eq!(list.code, i32::from(!is_right), "{list:?}");
+        }
+    }
+}
+
+/// Files of pyarrow: all is encrypted, or a column under a footer that is not.
+#[test]
+fn encrypted_columns_are_refused_where_they_are_read() {
+    let place = Place::new();
+    place.file("footer.parquet", include_bytes!("../../data/files/encrypted-footer.parquet"));
+    place.file("column.parquet", include_bytes!("../../data/files/plain-footer.parquet"));
+    for (options, name) in
+        [("", "footer.parquet"), ("--text-field id ", "footer.parquet"), ("", "column.parquet")]
+    {
+        let run = place.run(&format!("replay --emit keep --ids file {options}{name}"));
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{name}: {run:?}");
+        assert!(run.err.contains("it is an encrypted Parquet file"), "{name}: {run:?}");
+    }
+    // The other column of the second file is read.
+    let run = place.run("replay -q --emit pairs --ids file --text-field id column.parquet");
+    assert_eq!(run.code, 0, "{run:?}");
+    // In a folder, it is not read as an empty one.
+    place.file("in/column.parquet", include_bytes!("../../data/files/plain-footer.parquet"));
+    let run = place.run("replay --emit keep --max-bad 1 in");
+    assert!(run.code == 1 && run.err.contains("encrypted Parquet file"), "{run:?}");
 }

@@ -57,7 +57,12 @@ impl ParquetCopy {
     /// If it cannot be read.
     pub(crate) fn open(file: Arc<dyn RandomAccess>) -> io::Result<Self> {
         let file = Arc::new(Chunks(file));
-        let about = caught(|| footer::read(&file)).map_err(io::Error::other)?;
+        let (about, encrypted) = caught(|| footer::read(&file)).map_err(io::Error::other)?;
+        if !encrypted.is_empty() {
+            let why = "it is a Parquet file with encrypted columns, which are not copied: write it without \
+                       encryption";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
         Ok(Self { file, about, cut: None })
     }
 

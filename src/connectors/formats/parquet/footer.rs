@@ -4,6 +4,8 @@
 //! The `parquet` crate allocates for the stated number of children of a group and of row groups. It reads
 //! nested schemas by recursion, and copies the names above each leaf into the leaf.
 
+use std::collections::BTreeSet;
+
 use parquet::errors::Result;
 use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};
 
@@ -25,8 +27,8 @@ const LEAST_GROUP: u64 = 7;
 /// Bytes that are read at once from the end of a file; most footers fit.
 const TAIL: u64 = 16 << 10;
 
-/// Reads the metadata of a file.
-pub(super) fn read(file: &Chunks) -> Result<ParquetMetaData> {
+/// Reads the metadata of a file, and which leaves are encrypted in one of its row groups.
+pub(super) fn read(file: &Chunks) -> Result<(ParquetMetaData, BTreeSet<usize>)> {
     let bytes = file.0.bytes();
     let tail = file.bytes(bytes.saturating_sub(TAIL), usize::try_from(bytes.min(TAIL))?)?;
     let Some((rest, end)) = tail.split_last_chunk::<8>() else {
@@ -44,8 +46,8 @@ pub(super) fn read(file: &Chunks) -> Result<ParquetMetaData> {
         return Err(wrong(format!("{length} bytes describe it, which is more than {MAX_BYTES}")));
     }
     let decode = |footer: &[u8]| {
-        check(footer)?;
-        ParquetMetaDataReader::decode_metadata(footer)
+        let encrypted = check(footer)?;
+        Ok((ParquetMetaDataReader::decode_metadata(footer)?, encrypted))
     };
     match rest.len().checked_sub(length) {
         Some(from) => decode(&rest[from..]),
@@ -53,8 +55,9 @@ pub(super) fn read(file: &Chunks) -> Result<ParquetMetaData> {
     }
 }
 
-/// Checks stated counts and depths against the bytes of the footer.
-fn check(footer: &[u8]) -> Result<()> {
+/// Checks stated counts and depths against the bytes of the footer. Returns the encrypted leaves.
+fn check(footer: &[u8]) -> Result<BTreeSet<usize>> {
+    let mut encrypted = BTreeSet::new();
     let mut fields = Compact::new(footer, footer.len() as u64);
     let mut last = 0;
     while let Some((field, kind)) = fields.field(last)? {
@@ -64,10 +67,42 @@ fn check(footer: &[u8]) -> Result<()> {
             (4, FieldType::List) => {
                 let (group, groups) = fields.list(LEAST_GROUP)?;
                 for _ in 0..groups {
-                    fields.skip(group)?;
+                    match group {
+                        FieldType::Struct => columns(&mut fields, &mut encrypted)?,
+                        _ => fields.skip(group)?,
+                    }
                 }
             }
             _ => fields.skip(kind)?,
+        }
+    }
+    Ok(encrypted)
+}
+
+/// Reads a row group; adds the indices of its columns that are encrypted: their keys are in field 8, and their
+/// metadata may be encrypted in field 9.
+fn columns(fields: &mut Compact<&[u8]>, encrypted: &mut BTreeSet<usize>) -> Result<()> {
+    let mut last = 0;
+    while let Some((field, kind)) = fields.field(last)? {
+        last = field;
+        if (field, kind) != (1, FieldType::List) {
+            fields.skip(kind)?;
+            continue;
+        }
+        let (column, columns) = fields.list(1)?;
+        for place in 0..columns {
+            if column != FieldType::Struct {
+                fields.skip(column)?;
+                continue;
+            }
+            let mut last = 0;
+            while let Some((field, kind)) = fields.field(last)? {
+                last = field;
+                if matches!(field, 8 | 9) {
+                    encrypted.insert(usize::try_from(place)?);
+                }
+                fields.skip(kind)?;
+            }
         }
     }
     Ok(())

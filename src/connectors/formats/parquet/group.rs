@@ -89,7 +89,7 @@ impl GroupRows {
     /// The damage where no further row can be read.
     fn damage(&self, reason: BadRecord, cause: String) -> Damage {
         let head = KeptRow::new(Some(self.row), reason, Some(&cause)).line();
-        Damage { reason, cause: Some(cause), place: RecordPlace::Record(self.row), head, ends: true }
+        Damage { reason, cause: Some(cause), place: RecordPlace::From(self.row), head, ends: true }
     }
 
     /// The damage of a row that is no event.

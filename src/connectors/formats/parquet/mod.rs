@@ -7,8 +7,8 @@
 //!
 //! A bad row is kept as a JSON object: its number in the file, the values that could be read, and the reason.
 //!
-//! Damage inside a page of text is noticed only if its compression notices it, since files rarely have
-//! checksums. A panic of the `parquet` crate counts as damage that ends the row group.
+//! Damage inside a page is noticed by the page's checksum, if the file has them, else only if its compression
+//! notices it. A panic of the `parquet` crate counts as damage that ends the row group.
 //!
 //! The crate allocates memory for the sizes stated in a file. Therefore those sizes are checked against the
 //! file's bytes first: by `footer` for the metadata, and by `pages` for page headers and the counts inside
@@ -24,6 +24,7 @@ mod lengths;
 mod pages;
 mod thrift;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -48,6 +49,8 @@ pub(crate) struct ParquetFile {
     about: ParquetMetaData,
     leaves: Leaves,
     given: Option<GivenColumn>,
+    /// The leaves that are encrypted.
+    encrypted: BTreeSet<usize>,
 }
 
 /// The indices of the wanted columns.
@@ -80,7 +83,8 @@ impl ParquetFile {
             ends: true,
         };
         let file = Arc::new(Chunks(file));
-        let about = caught(|| footer::read(&file)).map_err(|cause| damage(BadRecord::Unreadable, cause))?;
+        let (about, encrypted) =
+            caught(|| footer::read(&file)).map_err(|cause| damage(BadRecord::Unreadable, cause))?;
         let schema = about.file_metadata().schema_descr();
         let find = |name: &str| column::find(schema, name);
         let names: Vec<_> =
@@ -97,7 +101,7 @@ impl ParquetFile {
         let id = columns.id.as_deref().and_then(find);
         let leaves = Leaves { id, text, ts: find(&columns.ts), op: find(&columns.op), fields };
         let given = columns.given.map(|given| GivenColumn::new(given, &schema.column(text)));
-        Ok(Self { file, about, leaves, given })
+        Ok(Self { file, about, leaves, given, encrypted })
     }
 
     /// The column of the texts; of given features each element counts.
@@ -106,14 +110,24 @@ impl ParquetFile {
         if self.given.is_some() { texts.with_elements(schema, leaf) } else { texts }
     }
 
-    /// The unsupported compression of a wanted column, if there is one; judged by the first row group.
-    pub(crate) fn foreign_codec(&self) -> Option<String> {
-        let group = self.about.row_groups().first()?;
+    /// Why a wanted column cannot be read: it is encrypted, or compressed in an unsupported way, judged by the
+    /// first row group.
+    pub(crate) fn foreign_column(&self) -> Option<String> {
         let Leaves { id, text, ts, op, fields } = &self.leaves;
         let mut leaves = [id, ts, op].into_iter().chain(fields).flatten().chain([text]);
+        if let Some(leaf) = leaves.clone().find(|leaf| self.encrypted.contains(leaf)) {
+            let column = self.about.file_metadata().schema_descr().column(*leaf);
+            return Some(format!(
+                "it is an encrypted Parquet file, whose column {:?} is not read: write it without encryption",
+                column.path().string()
+            ));
+        }
+        let group = self.about.row_groups().first()?;
         leaves.find_map(|leaf| {
             let codec = group.columns().get(*leaf)?.compression_codec();
-            (!PageCodec::is_read(codec)).then(|| format!("it is compressed with {codec}"))
+            (!PageCodec::is_read(codec)).then(|| {
+                format!("it is compressed with {codec}, which is not read: write it with zstd or snappy")
+            })
         })
     }
 
@@ -130,6 +144,9 @@ impl ParquetFile {
     /// If it cannot be read at all.
     pub(crate) fn group(&self, place: usize) -> Result<GroupRows, Damage> {
         let opened = caught(|| {
+            if let Some(why) = self.foreign_column() {
+                return Err(ParquetError::General(why));
+            }
             let group = self.about.row_groups().get(place);
             let group = group.ok_or_else(|| ParquetError::General("it is not in the file".to_owned()))?;
             let left = u64::try_from(group.num_rows()).unwrap_or(0);
@@ -153,7 +170,7 @@ impl ParquetFile {
             let (reason, row) = (BadRecord::Unreadable, before(&self.groups(), place));
             let cause = format!("row group {place}: {cause}");
             let head = KeptRow::new(Some(row), reason, Some(&cause)).line();
-            Damage { reason, cause: Some(cause), place: RecordPlace::Record(row), head, ends: true }
+            Damage { reason, cause: Some(cause), place: RecordPlace::From(row), head, ends: true }
         })
     }
 }
@@ -181,3 +198,5 @@ impl ReadableParts for ParquetFile {
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+#[cfg(test)]
+mod valid_tests;

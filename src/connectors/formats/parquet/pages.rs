@@ -13,6 +13,7 @@ use std::io::{BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use flate2::Crc;
 use parquet::basic::{Encoding, Type};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
@@ -71,6 +72,8 @@ struct PageHeader {
     defs: i64,
     reps: i64,
     is_plain: bool,
+    /// The CRC-32 of the stored bytes, if the file has it.
+    checksum: Option<u32>,
 }
 
 const DATA: i64 = 0;
@@ -250,6 +253,17 @@ impl Pages {
         }
         let stored = self.file.bytes(self.at, header.stored)?;
         self.pass(header);
+        if let Some(expected) = header.checksum {
+            let mut found = Crc::new();
+            found.update(&stored);
+            if found.sum() != expected {
+                return Err(wrong(format!(
+                    "a page whose checksum is {:08x}, and its bytes have {expected:08x} written beside them: \
+                     the file is damaged",
+                    found.sum()
+                )));
+            }
+        }
         let buf = if header.kind == DATA_2 {
             // The levels are not compressed.
             let levels = usize::try_from(header.reps + header.defs)?;
@@ -353,6 +367,10 @@ fn header(fields: &mut Compact<impl Read>) -> Result<PageHeader> {
             (1, FieldType::Int) => header.kind = fields.int()?,
             (2, FieldType::Int) => bytes = fields.int()?,
             (3, FieldType::Int) => stored = fields.int()?,
+            // Signed in the file; other numbers are no checksum.
+            (4, FieldType::Int) => {
+                header.checksum = i32::try_from(fields.int()?).ok().map(i32::cast_unsigned)
+            }
             (5, FieldType::Struct) if header.kind == DATA => {
                 about = inside(fields, &mut header, [1, 0, 0, 2, 3, 4])?;
             }

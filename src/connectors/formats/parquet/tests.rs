@@ -37,7 +37,7 @@ impl RandomAccess for MemoryFile {
     }
 }
 
-fn columns(text: &str, id: &str, fields: &[&str]) -> WantedColumns {
+pub(super) fn columns(text: &str, id: &str, fields: &[&str]) -> WantedColumns {
     let [ts, op] = ["ts", "op"].map(str::to_owned);
     let fields = fields.iter().map(|field| (*field).to_owned()).collect();
     WantedColumns { id: Some(id.to_owned()), text: text.to_owned(), ts, op, fields, given: None }
@@ -48,7 +48,7 @@ fn open(bytes: &[u8], columns: &WantedColumns) -> Result<ParquetFile, Damage> {
 }
 
 /// Reads all groups, one after another.
-fn read(bytes: &[u8], columns: &WantedColumns) -> ReadResult {
+pub(super) fn read(bytes: &[u8], columns: &WantedColumns) -> ReadResult {
     let mut found = ReadResult::default();
     let file = match open(bytes, columns) {
         Ok(file) => file,

@@ -9,12 +9,24 @@ use flate2::bufread::GzDecoder;
 use super::metered::READ_BYTES;
 use super::newline::line_length;
 
+/// The greatest window of a zstd frame that is read, as a power of two: 1 GiB. A reader takes as much memory
+/// as its window has, once it has read as many bytes.
+pub(crate) const WINDOW_LOG_MAX: u32 = 30;
+
 /// Opens a file that may be compressed with zstd or gzip.
 ///
 /// # Errors
 /// If it cannot be opened or read.
 pub fn open(path: &Path) -> io::Result<impl BufRead + use<>> {
     File::open(path).and_then(FeedReader::new).map(|feed| feed.bytes)
+}
+
+/// The bytes of a stream that may be compressed with zstd or gzip.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn decompressed(stored: impl Read + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
+    FeedReader::new(stored).map(|feed| feed.bytes)
 }
 
 /// A feed's bytes, decompressed.
@@ -52,7 +64,11 @@ impl Compression {
         Ok(match self {
             Self::None => Box::new(stored),
             Self::Gzip => Box::new(BufReader::with_capacity(READ_BYTES, GzipMembers::new(stored))),
-            Self::Zstd => Box::new(BufReader::with_capacity(READ_BYTES, zstd::Decoder::with_buffer(stored)?)),
+            Self::Zstd => {
+                let mut decoder = zstd::Decoder::with_buffer(stored)?;
+                decoder.window_log_max(WINDOW_LOG_MAX)?;
+                Box::new(BufReader::with_capacity(READ_BYTES, Windowed(decoder)))
+            }
         })
     }
 }
@@ -108,6 +124,54 @@ fn skip_zeros<R: BufRead>(mut stored: R) -> io::Result<Option<GzDecoder<R>>> {
         are_zeros = true;
         stored.consume(zeros);
     }
+}
+
+/// A zstd decoder whose error for a window above the bound says so.
+struct Windowed<R>(R);
+
+impl<R: Read> Read for Windowed<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.0.read(out).map_err(|error| match error.to_string() {
+            // The library's words for a window above its bound.
+            text if text.contains("too much memory") => io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!(
+                    "a frame of zstd has a window above {} bytes, which is not read: decompress the file \
+                     first, as zstd -dc --long=31 does",
+                    1_u64 << WINDOW_LOG_MAX
+                ),
+            ),
+            _ => error,
+        })
+    }
+}
+
+/// The window in bytes of the first zstd frame with a window above the bound, if it is the first frame with
+/// content of a file that begins with these bytes.
+///
+/// Reference: RFC 8878, sections 3.1.1.1 and 3.1.2.
+pub(crate) fn window_above_bound(head: &[u8]) -> Option<u64> {
+    let mut rest = head;
+    // Skippable frames: a size of four bytes after the magic.
+    while let [0x50..=0x5f, 0x2a, 0x4d, 0x18, a, b, c, d, ..] = *rest {
+        let size = usize::try_from(u32::from_le_bytes([a, b, c, d])).ok()?;
+        rest = rest.get(8_usize.checked_add(size)?..)?;
+    }
+    let [0x28, 0xb5, 0x2f, 0xfd, flags, window, ..] = *rest else { return None };
+    // A frame in a single segment has no window but its content's size, of 1, 2, 4 or 8 bytes behind the id of
+    // a dictionary.
+    let bytes = if flags & 0x20 == 0 {
+        let base = 1_u64 << (10 + (window >> 3));
+        base + base / 8 * u64::from(window & 7)
+    } else {
+        let at = 5 + [0, 1, 2, 4][usize::from(flags & 3)];
+        match flags >> 6 {
+            2 => u64::from(u32::from_le_bytes(*rest.get(at..)?.first_chunk()?)),
+            3 => u64::from_le_bytes(*rest.get(at..)?.first_chunk()?),
+            _ => 0,
+        }
+    };
+    (bytes > 1 << WINDOW_LOG_MAX).then_some(bytes)
 }
 
 impl FeedReader {
@@ -167,9 +231,11 @@ impl<R: BufRead> Read for RestOfLine<'_, R> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use flate2::write::GzEncoder;
     use std::io::Write;
+
+    use flate2::write::GzEncoder;
+
+    use super::*;
 
     fn member(text: &str) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -200,5 +266,46 @@ mod tests {
             assert!(read(&zeroed, room).is_err());
             assert!(read(&[&two[..], b"x"].concat(), room).is_err());
         }
+    }
+
+    /// A zstd frame of these bytes with a window of `2^log` bytes, though it has few.
+    fn frame(bytes: &[u8], log: u32) -> Vec<u8> {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.window_log(log).unwrap();
+        encoder.write_all(bytes).and_then(|()| encoder.finish()).unwrap()
+    }
+
+    #[test]
+    fn windows_up_to_the_bound_are_read() {
+        let read = |stored: &[u8]| {
+            let mut text = String::new();
+            let read = Compression::detect(stored).decode(stored)?.read_to_string(&mut text);
+            read.map(|_| text)
+        };
+        let skippable = [&b"\x51\x2a\x4d\x18\x03\0\0\0abc"[..], &frame(b"text", 31)].concat();
+        for log in [20, 27, 28, WINDOW_LOG_MAX] {
+            let stored = frame(b"text", log);
+            assert_eq!(
+                (read(&stored).unwrap().as_str(), window_above_bound(&stored)),
+                ("text", None),
+                "{log}"
+            );
+        }
+        for stored in [frame(b"text", 31), skippable] {
+            assert_eq!(window_above_bound(&stored), Some(1 << 31));
+            let error = read(&stored).unwrap_err();
+            assert!(error.to_string().contains("a window above 1073741824 bytes"), "{error}");
+        }
+        // A single segment has its content's size as its window.
+        let segment = zstd::bulk::compress(b"text", 1).unwrap();
+        assert!(segment[4] & 0x20 != 0 && window_above_bound(&segment).is_none());
+        let mut long = b"\x28\xb5\x2f\xfd\xe0".to_vec();
+        long.extend(3_u64.pow(20).to_le_bytes());
+        assert_eq!(window_above_bound(&long), Some(3_u64.pow(20)));
+        // A later frame is found while it is read.
+        let later = [frame(b"text", 20), frame(b"more", 31)].concat();
+        assert_eq!(window_above_bound(&later), None);
+        assert!(read(&later).unwrap_err().to_string().contains("zstd -dc --long=31"));
+        assert_eq!(window_above_bound(b"\x50\x2a\x4d\x18\xff\xff\xff\xff"), None);
     }
 }

@@ -5,8 +5,8 @@ mod metered;
 mod newline;
 mod random_access;
 
-pub use compression::open;
-pub(crate) use compression::{Compression, FeedReader, RestOfLine};
+pub(crate) use compression::{Compression, FeedReader, RestOfLine, WINDOW_LOG_MAX, window_above_bound};
+pub use compression::{decompressed, open};
 pub use metered::InputProgress;
 pub(crate) use metered::{Metered, READ_BYTES};
 pub(crate) use newline::line_length;

@@ -1,5 +1,6 @@
 //! Reads the records of inputs into a [`Cutter`], one input after another.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use walkdir::DirEntry;
 
-use super::super::folder::{holds_records, in_order, is_hidden};
+use super::super::folder::{holds_records, in_order, is_hidden, table_of};
 use super::super::input::{Input, InputPlace};
 use super::super::known::{
     KnownFile, KnownSpan, PastReading, PresentInput, found as found_input, is_unended, nanoseconds,
@@ -123,6 +124,10 @@ impl InputReading<'_> {
             self.digests.iter().for_each(|digests| digests.add_documents(&name, true));
             return self.folder(path, input);
         }
+        #[cfg(feature = "object-store")]
+        if let InputPlace::Object(object) = &input.place {
+            (0..object.hidden()).for_each(|_| self.skip("hidden"));
+        }
         let Some(list) = self.list else { return self.opened(input, 0, is_in_folder) };
         let nth = self.begun.entry(Arc::clone(&name)).or_default();
         let key = (name.to_string(), *nth);
@@ -197,6 +202,9 @@ impl InputReading<'_> {
             }
             Ok(Opened::Rows(mut rows)) => self.rows(&name, &input.layout, &mut *rows),
             Ok(Opened::Document(file)) => Ok(self.cutter.file(file)?),
+            Ok(Opened::Unfit(why)) => {
+                Err(SourceError::Inputs(vec![format!("cannot read \"{name}\": {why}")]).into())
+            }
             // A refused input that the user named ends the run; a refused file of a folder is counted.
             Ok(Opened::Refused(why)) if is_in_folder => self.bad_file(name, BadRecord::Unreadable, Some(why)),
             Ok(Opened::Refused(why)) => {
@@ -490,14 +498,24 @@ impl InputReading<'_> {
         let (mut records, mut texts) = (0_u64, 0_u64);
         let reports = self.cutter.reports();
         let bad = self.bad;
+        // One that appeared after the start.
+        let table = RefCell::new(None);
         let is_wanted = |entry: &DirEntry| {
+            if let Some(found) = table_of(entry) {
+                table.borrow_mut().get_or_insert(found);
+            }
             let is_hidden = is_hidden(entry);
             if is_hidden && reports {
                 bad.skip("hidden");
             }
             !is_hidden
         };
+        let no_table = || match table.borrow_mut().take() {
+            Some(found) => Err(SourceError::Inputs(vec![found.refusal()])),
+            None => Ok(()),
+        };
         for entry in in_order(root).into_iter().filter_entry(is_wanted) {
+            no_table()?;
             match entry.and_then(|entry| Ok((entry.metadata()?, entry))) {
                 Ok((found, entry)) if entry.file_type().is_file() => {
                     let bytes = found.len();
@@ -534,6 +552,7 @@ impl InputReading<'_> {
                 }
             }
         }
+        no_table()?;
         if records > 0 && texts > 0 && reports {
             tracing::warn!(
                 folder = &*self.of,

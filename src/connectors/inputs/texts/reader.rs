@@ -71,7 +71,9 @@ impl FileTexts {
         let (progress, waits, columns) = (Arc::default(), Arc::default(), self.columns.clone());
         let opening = Opening { columns: &columns, progress: &progress, waits: &waits, digest: None };
         match opening.open(&from.input).map_err(gone)? {
-            Opened::Refused(why) => Err(NoText::Gone(format!("\"{name}\" cannot be read: {why}"))),
+            Opened::Refused(why) | Opened::Unfit(why) => {
+                Err(NoText::Gone(format!("\"{name}\" cannot be read: {why}")))
+            }
             Opened::Document(file) => self.of_document(&file.path),
             Opened::Rows(mut rows) => self.of_rows(path, &mut *rows, from, id, record),
             Opened::Lines(feed) => {

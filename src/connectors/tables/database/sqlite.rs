@@ -1,6 +1,6 @@
 //! Connections to a SQLite file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -15,12 +15,49 @@ const BUSY: Duration = Duration::from_secs(5);
 /// # Errors
 /// If the file is missing or not a database.
 pub fn reader(path: &Path) -> Result<Connection, DatabaseFailure> {
-    open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    let opened = match immutable(path) {
+        Some(_) if log_of(path).is_some_and(|log| log.metadata().is_ok_and(|found| found.len() > 0)) => {
+            return Err(DatabaseFailure::Refused(format!(
+                "{}: its log (\"-wal\") holds changes that are not in it, and would not be read: write them \
+                 into it first, as sqlite3 DATABASE 'pragma wal_checkpoint(truncate)' does",
+                path.display()
+            )));
+        }
+        Some(uri) => open(Path::new(&uri), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI),
+        None => open(path, OpenFlags::SQLITE_OPEN_READ_WRITE),
+    };
+    opened
         .and_then(|connection| {
             connection.pragma_update(None, "query_only", true)?;
             Ok(connection)
         })
-        .map_err(|error| failure(path, &error))
+        .map_err(|error| match error.sqlite_error_code() {
+            // Readers write the index of a log, "-shm", into the folder of the database too.
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) if path.is_file() => {
+                DatabaseFailure::Refused(format!(
+                    "{}: {error}: a database whose journal is a log (WAL) needs write permission for its folder, \
+                     also to be read: allow that, copy the database, or add {IMMUTABLE} to its path, which is \
+                     wrong while others write to it",
+                    path.display()
+                ))
+            }
+            _ => failure(path, &error),
+        })
+}
+
+/// The log beside a database that is read as one that nothing writes.
+fn log_of(path: &Path) -> Option<PathBuf> {
+    Some(format!("{}-wal", path.to_str()?.strip_suffix(IMMUTABLE)?).into())
+}
+
+/// What is added to a path to read the database as a file that nothing writes.
+const IMMUTABLE: &str = "?immutable=1";
+
+/// The address of a database that is read as one that nothing writes, if its path ends so.
+fn immutable(path: &Path) -> Option<String> {
+    let path = path.to_str()?.strip_suffix(IMMUTABLE)?;
+    let escaped = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    Some(format!("file:{escaped}{IMMUTABLE}"))
 }
 
 /// A connection for writing; creates the file if it is missing. A commit is on disk when it returns. Readers
@@ -62,6 +99,19 @@ pub fn failure(path: &Path, error: &rusqlite::Error) -> DatabaseFailure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_database_is_read_as_one_that_nothing_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a %3f#.db");
+        writer(&path).unwrap().execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (7)").unwrap();
+        let fixed = folder.path().join(format!("a %3f#.db{IMMUTABLE}"));
+        let connection = reader(&fixed).unwrap();
+        let found: i64 = connection.query_row("SELECT x FROM t", [], |row| row.get(0)).unwrap();
+        assert_eq!(found, 7);
+        assert!(connection.execute("INSERT INTO t VALUES (1)", []).is_err());
+        assert!(!folder.path().join("a %3f#.db-shm").exists(), "nothing is written beside it");
+    }
 
     #[test]
     fn other_files_are_rejected() {

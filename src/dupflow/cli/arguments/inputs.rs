@@ -1,10 +1,11 @@
 //! The input arguments that several commands share: what is read, and how.
 
+use std::fs::File;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
-use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, WarcId};
+use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, WarcId, decompressed};
 use dupflow_connectors::inputs::{Input, listed, refused_beginning};
 use dupflow_core::doc::fields::{FieldRule, FieldRules};
 
@@ -95,9 +96,9 @@ impl InputArgs {
         let mut named = self.inputs.clone();
         if let Some(path) = &self.files_from {
             let list = if path == Path::new("-") {
-                std::io::read_to_string(std::io::stdin())
+                list_of(io::stdin())
             } else {
-                std::fs::read_to_string(path)
+                File::open(path).and_then(list_of)
             };
             match list {
                 Ok(list) => {
@@ -126,6 +127,13 @@ impl InputArgs {
         }
         problems.take(Input::resolve(&named, self.layout.layout()))
     }
+}
+
+/// The text of a list, which may be compressed, as lists of Common Crawl are, and may begin with a byte order
+/// mark.
+fn list_of(stored: impl io::Read + Send + 'static) -> io::Result<String> {
+    let list = io::read_to_string(decompressed(stored)?)?;
+    Ok(list.strip_prefix('\u{feff}').map_or(list.clone(), str::to_owned))
 }
 
 /// The problem of a standard input that two options read.

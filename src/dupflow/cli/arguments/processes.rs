@@ -117,6 +117,7 @@ fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Descripti
         .with("output.on_error", format!("{:?}", plan.on_error).to_lowercase().as_str())
         .with("dead_letter", if deployment.dead_letter.is_some() { "kept" } else { "counted" })
         .with("source.max_bad", format!("{:?}", deployment.max_bad).as_str())
+        .with("source.max_unread", format!("{:?}", deployment.max_unread).as_str())
         .with("sink.evidence", if deployment.evidence { "true" } else { "false" })
         .with("sink.causes", if deployment.causes { "true" } else { "false" })
         .with("watch", if deployment.watch.is_some() { "a list" } else { "none" })

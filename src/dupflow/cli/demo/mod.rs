@@ -148,6 +148,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
         commit: EpochLimits::default(),
         dead_letter: None,
         max_bad: None,
+        max_unread: None,
         sink: SinkConfig::Lines { path: None, mark: None },
         emit: EmitKind::Deltas,
         decisions: DecisionMode::default(),

@@ -118,6 +118,11 @@ pub struct Args {
     #[arg(long, value_name = "SHARE", value_parser = arguments::share)]
     pub max_bad: Option<f64>,
 
+    /// The greatest number of files that may not be read, or only in part, since the number of
+    /// records in them is not known [default: any; for "keep" and "remove", and with --max-bad, 0].
+    #[arg(long, value_name = "FILES")]
+    pub max_unread: Option<u64>,
+
     /// Watch for documents that resemble those of this file, or folder; may be given several times.
     #[arg(long, value_name = "FILE", requires = "notices")]
     pub watch: Vec<PathBuf>,
@@ -177,6 +182,7 @@ impl Args {
             commit: EpochLimits::default(),
             dead_letter: self.dead_letter.clone().map(DeadLetterConfig::File),
             max_bad: self.max_bad,
+            max_unread: self.max_unread,
             sink: SinkConfig::Lines {
                 path: Some(self.output.clone()).filter(|path| path != Path::new("-")),
                 mark: None,

@@ -51,6 +51,10 @@ fn write(out: &mut String, s: &Summary, emit: EmitKind) -> std::fmt::Result {
         let verb = if bad == 1 { "is no event" } else { "are no events" };
         writeln!(out, "bad         {what} {verb}: {reasons}")?;
     }
+    if s.unread_files > 0 {
+        let files = count(s.unread_files, "file");
+        writeln!(out, "unread      {files}, wholly or in part: the number of their records is not known")?;
+    }
     let skipped: u64 = s.skipped.values().sum();
     if skipped > 0 {
         let why = s.skipped.iter().map(|(why, n)| format!("{} {why}", HumanCount(*n)));

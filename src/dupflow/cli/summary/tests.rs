@@ -28,6 +28,7 @@ fn summary() -> Summary {
         replaced_across_files: 0,
         deltas_by_cause: BTreeMap::from([("insert", 1)]),
         bad_records: BTreeMap::new(),
+        unread_files: 0,
         skipped: BTreeMap::new(),
         fields: None,
         resumed: None,

@@ -53,6 +53,9 @@ pub struct Deployment {
     /// The greatest share of bad records, from 0 to 1, inclusive. `None`: any share, but no bad record if the
     /// output is a list of documents to keep or remove.
     pub max_bad: Option<f64>,
+    /// The greatest number of files that may be unread, wholly or in part. `None`: none where the output is a
+    /// list or `max_bad` is set, else any.
+    pub max_unread: Option<u64>,
     /// Where results go.
     pub sink: SinkConfig,
     /// What the results are: deltas, pairs, clusters or lists.
@@ -136,6 +139,7 @@ impl Deployment {
             dead_letter: storage::dead_letter(&mut settings, &sink),
             kafka: broker::connection(&mut settings, &source, &sink),
             max_bad: source::max_bad(&mut settings),
+            max_unread: source::max_unread(&mut settings),
             source,
             fields,
             sink,

@@ -61,6 +61,7 @@ const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "source.canonical_url", expected: "true or false" },
     DeploymentKey { name: "source.gone", expected: "\"refuse\", \"keep\" or \"delete\"" },
     DeploymentKey { name: "source.max_bad", expected: "a number from 0 to 1, or \"\" for any" },
+    DeploymentKey { name: "source.max_unread", expected: "a whole number of files from 0 on, or \"\"" },
     DeploymentKey {
         name: "csv.delimiter",
         expected: "one character of ASCII that is no quote, or \"tab\"; \"\": that of the format",

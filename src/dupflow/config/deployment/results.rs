@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use super::sink::SinkConfig;
 use super::source::SourceConfig;
 use crate::config::settings::{FileSettings, ProblemKind};
-use dupflow_connectors::formats::{FileFormat, promised};
+use dupflow_connectors::formats::{FileFormat, instead_of, promised};
 use dupflow_connectors::rewrite::CopyResume;
 use dupflow_connectors::sinks::{DecisionMode, DocumentList};
 use dupflow_core::run::missing_feature;
@@ -119,6 +119,7 @@ impl OutputFormat {
                 "{path:?} is compressed by its name, and rows are written as they are: leave {end} out, or \
                     compress standard output"
             )),
+            (None, None) if !is_set => instead_of(path).map(|help| format!("{path:?}: {rows}; {help}")),
             (Some(FileFormat::Jsonl | FileFormat::Csv | FileFormat::Parquet) | None, None) => None,
             (Some(named), None) => (!is_set)
                 .then(|| format!("{path:?} is {} by its name: {rows}; name another format", named.name())),

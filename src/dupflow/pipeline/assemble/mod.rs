@@ -134,6 +134,7 @@ impl RunJob {
             sink,
             demands: Demands {
                 max_bad: deployment.max_bad,
+                max_unread: deployment.max_unread,
                 is_list: deployment.emit.is_list() || lists_items,
                 lists_items,
                 last_of_id: deployment.layout().ids != IdRule::Once,

@@ -14,6 +14,9 @@ use dupflow_core::run::origins::Origins;
 pub struct Demands {
     /// The greatest share of records that may be bad, from 0 to 1, inclusive; `None`: any.
     pub max_bad: Option<f64>,
+    /// The greatest number of files that may be unread, wholly or in part; `None`: none where the output is a
+    /// list or `max_bad` is set, else any.
+    pub max_unread: Option<u64>,
     /// Whether the output is a list of documents to keep or remove. Then no record may be bad unless
     /// `max_bad` is set.
     pub is_list: bool,
@@ -57,6 +60,21 @@ impl Demands {
             write!(line, "{first}), a share of more than {allowed}{list}: dead letters keep them{allows}")
                 .expect("a string takes what is written to it");
             unmet.push(line);
+        }
+        let unread = &measures.unread;
+        let allowed = self.max_unread.or((self.is_list || self.max_bad.is_some()).then_some(0));
+        if allowed.is_some_and(|allowed| unread.count > allowed) {
+            let first = unread.first.as_deref().map_or_else(String::new, |first| format!(" ({first})"));
+            unmet.push(format!(
+                "{} not read, or only in part{first}: how many records that hides is not known, so that no \
+                 share of bad records allows it: --max-unread {} (source.max_unread) allows as many files",
+                if unread.count == 1 {
+                    "1 file is".to_owned()
+                } else {
+                    format!("{} files are", unread.count)
+                },
+                unread.count
+            ));
         }
         let replaced = measures.counts.get(Counter::ReplacedAcrossFiles);
         if replaced > 0 && self.is_list && !self.last_of_id {
@@ -121,7 +139,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use dupflow_connectors::intake::InputTally;
+    use dupflow_connectors::intake::{InputTally, UnreadFiles};
     use dupflow_core::run::metrics::Metrics;
 
     fn measures(events: u64, bad: u64) -> Measures {
@@ -144,6 +162,24 @@ mod tests {
             line.contains("1 of 3 records are bad (1 not_json)") && line.contains("--max-bad 0.333334"),
             "{line}"
         );
+    }
+
+    #[test]
+    fn an_unread_file_is_more_than_a_record() {
+        let unmet = |max_bad, max_unread, is_list, count| {
+            let unread = UnreadFiles { count, first: Some("why".to_owned()) };
+            let demands = Demands { max_bad, max_unread, is_list, ..Demands::default() };
+            demands.unmet(&Measures { unread, ..measures(1_000, count) }, None).join("; ")
+        };
+        assert_eq!(unmet(None, None, false, 3), "", "of other outputs none is bounded");
+        for (max_bad, is_list) in [(Some(1.0), true), (Some(0.5), false), (Some(1.0), false)] {
+            assert!(
+                unmet(max_bad, None, is_list, 1).starts_with("1 file is not read, or only in part (why)")
+            );
+            assert!(unmet(max_bad, Some(1), is_list, 2).contains("--max-unread 2"));
+            assert_eq!(unmet(max_bad, Some(2), is_list, 2), "");
+        }
+        assert!(unmet(None, Some(0), false, 1).contains("1 file is"), "it was asked for");
     }
 
     #[test]

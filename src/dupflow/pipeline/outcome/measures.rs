@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use dupflow_connectors::digest::DigestTable;
-use dupflow_connectors::intake::{BadRecords, InputTally};
+use dupflow_connectors::intake::{BadRecords, InputTally, UnreadFiles};
 use dupflow_core::block::{BlockKey, HotBlock};
 use dupflow_core::run::metrics::Counts;
 use dupflow_core::sketch::Scheme;
@@ -26,6 +26,9 @@ pub struct Measures {
     pub counts: Counts,
     /// Invalid records by reason.
     pub bad_records: BTreeMap<String, u64>,
+    /// Files that were not read, or only in part.
+    #[serde(default)]
+    pub unread: UnreadFiles,
     /// Valid records without a document, by reason.
     pub skipped: BTreeMap<String, u64>,
     /// For each input that is read from its beginning, the counts of its records.
@@ -111,6 +114,7 @@ impl Measures {
             counts: stages.observers.metrics.counts(),
             bad_records: bad.counts().into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
             skipped: bad.skipped().into_iter().map(|(why, n)| (why.to_owned(), n)).collect(),
+            unread: bad.unread(),
             inputs: bad.tallies(),
             digests: bad.digest_table(),
             hot_blocks: hot_blocks.collect(),
@@ -127,6 +131,7 @@ impl AddAssign<&Self> for Measures {
         for (reason, n) in &other.bad_records {
             *self.bad_records.entry(reason.clone()).or_default() += n;
         }
+        self.unread += &other.unread;
         for (why, n) in &other.skipped {
             *self.skipped.entry(why.clone()).or_default() += n;
         }
@@ -214,6 +219,7 @@ mod tests {
             Measures {
                 counts: metrics.counts(),
                 bad_records: BTreeMap::from([(reason.to_owned(), 2), ("both".to_owned(), 1)]),
+                unread: UnreadFiles { count: 1, first: None },
                 skipped: BTreeMap::from([(reason.to_owned(), 1)]),
                 inputs: BTreeMap::from([(
                     "in".into(),

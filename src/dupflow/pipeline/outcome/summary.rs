@@ -63,6 +63,8 @@ pub struct Summary {
     pub replaced_across_files: u64,
     /// Invalid records by reason.
     pub bad_records: BTreeMap<String, u64>,
+    /// Files that were not read, or only in part, so that the number of their records is not known.
+    pub unread_files: u64,
     /// Valid records without a document, by reason.
     pub skipped: BTreeMap<String, u64>,
     /// Counts of fields; `None` if the run holds none.
@@ -286,6 +288,7 @@ impl Summary {
             replaced: count(Counter::Replaced),
             replaced_across_files: count(Counter::ReplacedAcrossFiles),
             bad_records: measures.bad_records.clone(),
+            unread_files: measures.unread.count,
             skipped: measures.skipped.clone(),
             fields: (!stages.fields.is_empty()).then(|| FieldCounts {
                 missing: count(Counter::FieldsMissing),

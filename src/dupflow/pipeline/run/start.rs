@@ -127,7 +127,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     }
     continue_stages(&mut stages, &*source, &mut past);
     let resumed = past.mark.tally.as_ref().map(|tally| {
-        bad.resume(&tally.bad);
+        bad.resume(&tally.bad, tally.unread);
         stages.observers.metrics.add(Counter::ReplacedAcrossFiles, tally.replaced);
         let records = past.mark.progress.next.values().sum::<u64>();
         demands.before = records - tally.bad.values().sum::<u64>().min(records);

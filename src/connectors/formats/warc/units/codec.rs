@@ -3,9 +3,10 @@
 use std::io;
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
-use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
 use super::super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
+use super::super::super::storage::WINDOW_LOG_MAX;
 use super::super::broken::ArchiveError;
 use super::gzip;
 use super::window::Window;
@@ -47,7 +48,11 @@ impl UnitCodec {
             return Ok(Self::Plain);
         }
         let dictionary = if first.first() == Some(&DICTIONARY) { dictionary(raw)? } else { Vec::new() };
-        Decoder::with_dictionary(&dictionary)
+        let decoder = Decoder::with_dictionary(&dictionary).and_then(|mut decoder| {
+            decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX))?;
+            Ok(decoder)
+        });
+        decoder
             .map(Self::Zstd)
             .map_err(|e| ArchiveError::ends(BadRecord::Unreadable, format!("its dictionary: {e}")))
     }

@@ -84,6 +84,7 @@ const FILES_KEYS: &[&str] = &[
     "source.epoch",
     "source.speed",
     "source.max_bad",
+    "source.max_unread",
     "source.ids",
     CANONICAL_KEY,
     GONE_KEY,
@@ -310,6 +311,15 @@ pub(super) fn max_bad(settings: &mut FileSettings) -> Option<f64> {
         _ => value.number().filter(|share| (0.0..=1.0).contains(share)).map(Some),
     };
     settings.read("source.max_bad", share).flatten()
+}
+
+/// The greatest number of unread files; `None` for the default.
+pub(super) fn max_unread(settings: &mut FileSettings) -> Option<u64> {
+    let files = |value: &ConfigValue| match value.text() {
+        Some("") => Some(None),
+        _ => value.integer(0..=1 << 53).map(Some),
+    };
+    settings.read("source.max_unread", files).flatten()
 }
 
 /// Reads the table `[commit]`: when the epochs of a topic or table end.
