@@ -102,7 +102,8 @@ fn xml_is_named_as_xml_and_its_elements_are_records() {
         (
             "feed",
             "<rss xmlns:x='urn:x'><!-- a > b --><channel><title>t</title><x:item><guid>1</guid><text>one \
-             <b>two</b> three</text></x:item><x:item><guid>2</guid><text>four</text></x:item></channel></rss>",
+             <b>two</b> three</text></x:item><x:item><guid>2</guid><text>four</text></x:item></channel>\
+             </rss>",
             ("guid", "text"),
         ),
         (
@@ -176,8 +177,8 @@ fn archives_are_unpacked() {
 fn older_and_packed_web_archives_are_read_as_advised() {
     let place = Place::new();
     assert_eq!(place.run("generate --documents 3 -o w.warc.gz").code, 0);
-    let pack = "mkdir archive indexes; cp w.warc.gz archive; echo x >indexes/a.cdx; echo '{}' >datapackage.json; \
-        python3 -m zipfile -c x.wacz indexes/ archive/ datapackage.json; cp x.wacz other";
+    let pack = "mkdir archive indexes; cp w.warc.gz archive; echo x >indexes/a.cdx; echo '{}' \
+        >datapackage.json; python3 -m zipfile -c x.wacz indexes/ archive/ datapackage.json; cp x.wacz other";
     if has(&place, "unzip -v", "WACZ") && has(&place, pack, "WACZ") {
         let expected = place.run("replay -q --emit keep w.warc.gz").out;
         for name in ["x.wacz", "other"] {
@@ -230,15 +231,16 @@ fn tables_of_other_formats_are_written_as_parquet() {
         ),
         (
             "pyarrow",
-            "import pyarrow as a,pyarrow.orc as o;o.write_table(a.table({'id':['a','b'],'text':['one','two']}),\
-             'x.orc')",
+            "import pyarrow as a,pyarrow.orc as o;o.write_table(a.table({'id':['a','b'],'text':['one',\
+             'two']}),'x.orc')",
             "x.orc",
             "out.parquet",
         ),
         (
             "deltalake,pyarrow",
-            "import deltalake as d,pyarrow as a;d.write_deltalake('delta',a.table({'id':['x','y'],'text':['o',\
-             'p']}));d.write_deltalake('delta',a.table({'id':['a','b'],'text':['one','two']}),mode='overwrite')",
+            "import deltalake as d,pyarrow as a;d.write_deltalake('delta',a.table({'id':['x','y'],'text':\
+             ['o','p']}));d.write_deltalake('delta',a.table({'id':['a','b'],'text':['one','two']}),\
+             mode='overwrite')",
             "delta",
             "table.parquet",
         ),
@@ -251,9 +253,9 @@ fn tables_of_other_formats_are_written_as_parquet() {
         ),
         (
             "fastavro",
-            "import fastavro as f;f.writer(open('x.avro','wb'),{'type':'record','name':'r','fields':[{'name':'id',\
-             'type':'string'},{'name':'text','type':['null','string']}]},[{'id':'a','text':'one'},{'id':'b',\
-             'text':'two'}])",
+            "import fastavro as f;f.writer(open('x.avro','wb'),{'type':'record','name':'r','fields':\
+             [{'name':'id','type':'string'},{'name':'text','type':['null','string']}]},\
+             [{'id':'a','text':'one'},{'id':'b','text':'two'}])",
             "x.avro",
             "",
         ),

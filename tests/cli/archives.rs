@@ -180,13 +180,35 @@ fn a_revisit_without_its_page_is_counted() {
     assert!(run.err.contains("revisits refer to pages that are not among those before them"), "{}", run.err);
 }
 
+/// An answer "not modified" means what its address had, which may be the page of a revisit.
+#[test]
+fn a_revisit_may_mean_what_a_revisit_has() {
+    let place = Place::new();
+    let first = page(1, "p", "bridge") + &page(1, "like", "bridge").replace("urn:uuid:1", "urn:uuid:7");
+    let days = first + &page(2, "p", "market") + &revisit(3, "p", &["WARC-Refers-To: <urn:uuid:1>"]);
+    place.file("a.warc", format!("{days}{}", unmodified(25, "p")));
+    place.file("b.warc", format!("{days}{}", revisit(4, "p", &["WARC-Refers-To: <urn:uuid:3>"])));
+    let lost = revisit(5, "p", &["WARC-Refers-To: <urn:uuid:99>"]);
+    place.file("c.warc", format!("{days}{lost}{}", unmodified(25, "p")));
+    for (input, revisits) in [("a.warc", 0), ("b.warc", 0), ("c.warc", 2)] {
+        let (run, stats) = place.replay(&format!("-p exact --warc-id uri --emit pairs {input}"));
+        assert_eq!(pairs(&run.out), BTreeSet::from([pair("like", "p")]), "{input}: {run:?}");
+        assert_eq!(stats["skipped"]["revisit"].as_u64().unwrap_or(0), revisits, "{input}: {stats}");
+    }
+}
+
+/// An answer "not modified", without the date of the page.
+fn unmodified(day: u32, name: &str) -> String {
+    let line = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+    revisit(day, name, &[line])
+        .replace("200 OK\r\nContent-Type: text/html", "304 Not Modified\r\nETag: \"b\"        ")
+}
+
 /// A page that is confirmed does not expire.
 #[test]
 fn a_revisit_renews_the_time_of_a_page() {
     let place = Place::new();
-    let unmodified =
-        revisit(25, "a", &["WARC-Profile: http://netpreserve.org/warc/1.1/revisit/server-not-modified"])
-            .replace("200 OK\r\nContent-Type: text/html", "304 Not Modified\r\nETag: \"b\"        ");
+    let unmodified = unmodified(25, "a");
     let late = page(31, "late", "harbour");
     for (revisit, alive) in [(&*unmodified, true), ("", false)] {
         place.file("a.warc", page(1, "a", "bridge") + &page(20, "b", "bridge") + revisit + &late);
@@ -203,8 +225,8 @@ fn revisits_refer_to_archives_of_an_earlier_run() {
         let place = Place::new();
         let settings = |out: &str, state: &str| {
             format!(
-                "[source]\nkind = \"files\"\ninputs = [\"in/*\"]\nids = \"last\"\n[warc]\nid = \"uri\"\n{state}\
-                 [sink]\nkind = \"lines\"\npath = \"{out}\"\n"
+                "[source]\nkind = \"files\"\ninputs = [\"in/*\"]\nids = \"last\"\n[warc]\nid = \"uri\"\n\
+                 {state}[sink]\nkind = \"lines\"\npath = \"{out}\"\n"
             )
         };
         let state = if has_state { "[state]\npath = \"state\"\n" } else { "" };

@@ -90,8 +90,8 @@ fn folders_with_like_names_are_no_tables() {
     for name in ["metadata/a.jsonl", "metadata/notes.json", "_versions/a.txt", "x/metadata.json"] {
         place.file(format!("in/{name}"), upsert(name, "a text"));
     }
-    let run = place.run("replay --emit keep in");
-    assert_eq!((run.code, run.out.lines().count()), (0, 3), "{run:?}");
+    let (run, stats) = place.replay("--emit keep in");
+    assert_eq!((run.code, &stats["documents"]), (0, &json!(3)), "{run:?}");
 }
 
 /// What Spark leaves of failed attempts, and markers: skipped and counted alike on a disk and in a store.
@@ -137,7 +137,7 @@ fn files_of_a_folder_with_other_names_are_records() {
     if cfg!(feature = "parquet") {
         for name in ["part-0000", "table.pq"] {
             assert_eq!(place.run("generate --documents 5 --seed 2 --format parquet -o made").code, 0);
-            std::fs::rename(place.path("made"), place.path(&format!("in/{name}"))).unwrap();
+            std::fs::rename(place.path("made"), place.path(format!("in/{name}"))).unwrap();
         }
         documents += 10;
     }

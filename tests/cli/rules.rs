@@ -10,7 +10,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::dupflow::{Ended, Place};
-use super::feeds::lines;
+use super::feeds::{lines, upsert};
 
 /// What a key decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,6 +42,7 @@ const CLASSES: &[(&str, Class)] = &[
     ("source.text_path", Documents),
     ("source.id_path", Documents),
     ("source.ts_path", Documents),
+    ("source.op_path", Documents),
     ("source.headers", Documents),
     ("source.fields", Documents),
     ("source.refresh_seconds", Nothing),
@@ -67,15 +68,20 @@ const CLASSES: &[(&str, Class)] = &[
     ("source.gone", Nothing),
     ("csv.delimiter", Documents),
     ("csv.escape", Documents),
+    ("csv.quote", Documents),
+    ("json.surrogates", Documents),
     ("warc.id", Documents),
     ("reference.inputs", Reference),
     ("reference.format", Reference),
     ("reference.id_path", Reference),
     ("reference.text_path", Reference),
+    ("reference.op_path", Reference),
     ("reference.ids", Reference),
     ("reference.canonical_url", Reference),
     ("reference.csv_delimiter", Reference),
     ("reference.csv_escape", Reference),
+    ("reference.csv_quote", Reference),
+    ("reference.json_surrogates", Reference),
     ("reference.warc_id", Reference),
     ("watch.path", Watches),
     ("watch.inputs", Watches),
@@ -112,6 +118,9 @@ const ALSO: &[&str] = &["retention.max_age", "retention.max_documents"];
 /// whose result depends on history (`tests/cli/units.rs`, `tests/model/live.rs`).
 const ELSEWHERE: &[&str] = &[
     "source.headers",
+    // What these allow is refused otherwise: `json_forms`.
+    "reference.op_path",
+    "reference.json_surrogates",
     "watch.topic",
     "watch.url",
     "watch.url_file",
@@ -236,6 +245,9 @@ fn of_files() -> Vec<Change> {
     let escaped = a.replace("word", "ord");
     let quoted = format!("id,text\n1,\"{a}\"\n2,\"{a}\"\n3,{escaped}\n");
     let parted = format!("id,text,x;id;text\nx,{a},9;1;{b}\ny,{a},9;2;{b}\nz,{c},9;3;{c}\n");
+    let merged = format!("id,text\n1,\"{a}\n2,{a}\"\n3,{b}\n");
+    let halves = records(r#"{"id":"hN","text":"TEXT \ud83d"}"#, &[&a, &a]) + &plain;
+    let deleted = records(r#"{"id":"N","op":"delete","text":"TEXT"}"#, &[&a, &a]) + &upsert("x", &a);
     let spoken = records(r#"{"id":"N","lang":"l","other":"oN","text":"TEXT"}"#, &[&a, &a]);
     let pages = archive(&[("http://a.example/1", &a), ("http://a.example/2", &a)]);
     vec![
@@ -284,6 +296,9 @@ fn of_files() -> Vec<Change> {
         change("csv.delimiter", "csv.delimiter = \",\"", "csv.delimiter = \";\"", ROWS)
             .file("in.csv", parted),
         change("csv.escape", "", "csv.escape = \"w\"", ROWS).file("in.csv", quoted),
+        change("csv.quote", "", "csv.quote = \"none\"", ROWS).file("in.csv", merged),
+        change("json.surrogates", "", "json.surrogates = \"replace\"", LINES).file("in.jsonl", halves),
+        change("source.op_path", "", "source.op_path = \"\"", LINES).file("in.jsonl", deleted),
         change("warc.id", "warc.id = \"record\"", "warc.id = \"uri\"", ARCHIVE).file("in.warc", pages),
     ]
 }
@@ -303,12 +318,14 @@ fn of_references() -> Vec<Change> {
             .file("old.jsonl", old.clone())
             .file("two.jsonl", old.clone())
             .file("old.csv", format!("id,text,x;id;text\nx,{a},9;1;{b}\n"))
+            .file("merged.csv", format!("id,text\nx,\"{b}\ny,{a}\"\nz,{c}\n"))
             .file("quoted.csv", format!("id,text\nx,\"{a}\"\nz,{b}\n"))
             .file("old.warc", archive(&[("http://a.example/1", &a), ("http://a.example/2", &b)]))
     };
     let one = "source.inputs = [\"in.jsonl\"]\nreference.inputs = [\"old.jsonl\"]";
     let rows = "source.inputs = [\"in.jsonl\"]\nreference.inputs = [\"old.csv\"]";
     let quoted = "source.inputs = [\"in.jsonl\"]\nreference.inputs = [\"quoted.csv\"]";
+    let merged = "source.inputs = [\"in.jsonl\"]\nreference.inputs = [\"merged.csv\"]";
     let pages = "source.inputs = [\"in.jsonl\"]\nreference.inputs = [\"old.warc\"]";
     [
         change(
@@ -328,6 +345,7 @@ fn of_references() -> Vec<Change> {
             "source.inputs = [\"in.jsonl\"]\nreference.inputs = [\"old.jsonl\"]\nreference.id_path = \"url\"",
         ),
         change("reference.csv_delimiter", "", "reference.csv_delimiter = \";\"", rows),
+        change("reference.csv_quote", "", "reference.csv_quote = \"none\"", merged),
         change("reference.csv_escape", "", "reference.csv_escape = \"w\"", quoted),
         change("reference.warc_id", "", "reference.warc_id = \"uri\"", pages),
     ]
@@ -511,7 +529,7 @@ fn all() -> Vec<Change> {
 /// Names of keys in the declarations of the configuration.
 fn declared() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/dupflow/config");
-    let tables = ["source.", "csv.", "warc.", "reference.", "watch.", "text."];
+    let tables = ["source.", "csv.", "json.", "warc.", "reference.", "watch.", "text."];
     let mut found = BTreeSet::new();
     for file in [
         "deployment/keys.rs",

@@ -12,11 +12,13 @@ pub enum BadRecord {
     Framed,
     /// The line is not one complete JSON value.
     NotJson,
+    /// A string that is read has a lone surrogate: half a character, as `\ud83d`.
+    LoneSurrogate,
     /// The line is JSON, but not an object.
     NotAnObject,
     /// There is no `id`.
     MissingId,
-    /// The id is not a string of 1 to 1,024 bytes.
+    /// The id is not a string of 1 to 1,024 bytes, and no whole number where ids are numbers.
     BadId,
     /// Ids are addresses of web pages, and this one is none.
     BadAddress,
@@ -36,6 +38,8 @@ pub enum BadRecord {
     /// The features or the fingerprint that an upsert brings are not [of the form](dupflow_core::text::Given)
     /// that the pipeline reads.
     BadFeatures,
+    /// A quote opens a cell of a table that holds line ends and what looks like further rows.
+    OpenQuote,
     /// The record is longer than [`MAX_RECORD_BYTES`].
     TooLong,
     /// An input ends early or is damaged; the records before count.
@@ -46,10 +50,11 @@ pub enum BadRecord {
 
 impl BadRecord {
     /// Every reason, in the order in which a record is checked.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Framed,
         Self::NotUtf8,
         Self::NotJson,
+        Self::LoneSurrogate,
         Self::NotAnObject,
         Self::MissingId,
         Self::BadId,
@@ -61,6 +66,7 @@ impl BadRecord {
         Self::BadText,
         Self::BadField,
         Self::BadFeatures,
+        Self::OpenQuote,
         Self::TooLong,
         Self::Truncated,
         Self::Unreadable,
@@ -72,6 +78,7 @@ impl BadRecord {
             Self::NotUtf8 => "not_utf8",
             Self::Framed => "framed",
             Self::NotJson => "not_json",
+            Self::LoneSurrogate => "lone_surrogate",
             Self::NotAnObject => "not_an_object",
             Self::MissingId => "missing_id",
             Self::BadId => "bad_id",
@@ -83,6 +90,7 @@ impl BadRecord {
             Self::BadText => "bad_text",
             Self::BadField => "bad_field",
             Self::BadFeatures => "bad_features",
+            Self::OpenQuote => "open_quote",
             Self::TooLong => "too_long",
             Self::Truncated => "truncated",
             Self::Unreadable => "unreadable",
@@ -98,9 +106,15 @@ impl fmt::Display for BadRecord {
                 "a zero byte first: a schema registry's framing, which is not read; write JSON or text"
             }
             Self::NotJson => "not a complete JSON value",
+            Self::LoneSurrogate => {
+                "a string has a lone surrogate, half a character as \"\\ud83d\": --json-surrogates replace \
+                 (json.surrogates) reads U+FFFD there"
+            }
             Self::NotAnObject => "JSON, but not an object with an \"id\"",
             Self::MissingId => "no id",
-            Self::BadId => "the id is not a string of 1 to 1,024 bytes",
+            Self::BadId => {
+                "the id is not a string of 1 to 1,024 bytes, and no whole number where the first id is one"
+            }
             Self::BadAddress => {
                 "the id is no address of a web page, as in https://example.org/a (--canonical-url)"
             }
@@ -117,6 +131,7 @@ impl fmt::Display for BadRecord {
                  between blanks; of a fingerprint 16 hexadecimal digits for 64 bits, or whole numbers of 64 \
                  bits in a list, as in [14110306431060090639]"
             }
+            Self::OpenQuote => "an open quote, and rows in one cell",
             Self::TooLong => "longer than 64 MiB",
             Self::Truncated => "the input ends early or is damaged here",
             Self::Unreadable => "cannot be read",

@@ -19,10 +19,16 @@ pub struct InputLayout {
     pub text: String,
     /// The path to the time.
     pub ts: String,
+    /// The path to the operation; empty: every record is an upsert.
+    pub op: String,
     /// The separator of columns; `None`: a comma for CSV, a tab for TSV.
     pub csv_delimiter: Option<u8>,
     /// A byte that escapes a quote inside quotes, in addition to a doubled quote.
     pub csv_escape: Option<u8>,
+    /// What encloses cells of tables.
+    pub csv_quote: CsvQuote,
+    /// What a lone surrogate in a string that is read means.
+    pub surrogates: SurrogateRule,
     /// Which id an archived page gets.
     pub warc_id: WarcId,
     /// What it means if several files have the same id.
@@ -39,8 +45,11 @@ impl Default for InputLayout {
             id: "id".to_owned(),
             text: "text".to_owned(),
             ts: "ts".to_owned(),
+            op: "op".to_owned(),
             csv_delimiter: None,
             csv_escape: None,
+            csv_quote: CsvQuote::Usual,
+            surrogates: SurrogateRule::Bad,
             warc_id: WarcId::Record,
             ids: IdRule::Once,
             canonical_url: false,
@@ -62,24 +71,34 @@ impl InputLayout {
         byte.ok_or_else(|| format!("expected {}", Self::SEPARATOR))
     }
 
+    /// The field of the operation, if it is read: a field that is read as something else is none.
+    pub(crate) fn operation(&self) -> &str {
+        if [&self.id, &self.text, &self.ts].contains(&&self.op) { "" } else { &self.op }
+    }
+
     /// What [`Self::separator`] accepts.
     pub const SEPARATOR: &str = "one character of ASCII that is no quote, or \"tab\"";
 
     /// The options of a command that read inputs like this, each with its value; `None`: a flag. Those that
     /// have no effect are left out.
     pub fn options(&self) -> Vec<(&'static str, Option<String>)> {
-        let Self { format, id, text, ts, csv_delimiter, csv_escape, warc_id, ids, canonical_url } = self;
+        let Self { format, id, text, ts, op, csv_delimiter, csv_escape, csv_quote, .. } = self;
+        let Self { surrogates, warc_id, ids, canonical_url, .. } = self;
         let default = Self::default();
         let named = |typed: &String, usual: &String| (typed != usual).then(|| typed.clone());
         let typed = |byte: u8| if byte == b'\t' { "tab".to_owned() } else { char::from(byte).to_string() };
         let rule = |value: Option<PossibleValue>| value.map(|value| value.get_name().to_owned());
+        let surrogates = (*surrogates != default.surrogates).then(|| rule(surrogates.to_possible_value()));
         let values = [
             ("format", format.map(|format| format.name().to_owned())),
             ("id-field", named(id, &default.id)),
             ("text-field", named(text, &default.text)),
             ("ts-field", named(ts, &default.ts)),
+            ("op-field", named(op, &default.op)),
             ("csv-delimiter", csv_delimiter.map(typed)),
             ("csv-escape", csv_escape.map(typed)),
+            ("csv-quote", csv_quote.name()),
+            ("json-surrogates", surrogates.flatten()),
             ("ids", rule(ids.to_possible_value())),
             ("warc-id", rule(warc_id.to_possible_value())),
         ];
@@ -129,6 +148,61 @@ impl FileFormat {
     pub fn all() -> &'static [Self] {
         <Self as clap::ValueEnum>::value_variants()
     }
+}
+
+/// The names of a path, at least one: between points. Where one would be empty, as in `text.` or `a..b`, the
+/// path is one name with its points.
+pub fn named_path(typed: &str) -> Vec<String> {
+    let names: Vec<_> = typed.split('.').map(str::to_owned).collect();
+    if names.iter().any(String::is_empty) { vec![typed.to_owned()] } else { names }
+}
+
+/// What encloses cells of tables that hold separators or line ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CsvQuote {
+    /// `"`, as usual. A quoted cell that is not as writers of CSV write it is no cell.
+    #[default]
+    Usual,
+    /// This character, by the word of the user.
+    Named(u8),
+    /// Nothing: each line is a row.
+    None,
+}
+
+impl CsvQuote {
+    /// What [`Self::parse`] accepts.
+    pub const EXPECTED: &str = "one character of ASCII, or \"none\" for a table without quotes";
+
+    /// Parses a quote: one ASCII character, or `none`.
+    ///
+    /// # Errors
+    /// What is expected instead.
+    pub fn parse(typed: &str) -> Result<Self, String> {
+        match typed.as_bytes() {
+            b"none" => Ok(Self::None),
+            [byte] if byte.is_ascii_graphic() && !byte.is_ascii_alphanumeric() => Ok(Self::Named(*byte)),
+            _ => Err(format!("expected {}", Self::EXPECTED)),
+        }
+    }
+
+    /// As typed; `None`: not set.
+    pub fn name(self) -> Option<String> {
+        match self {
+            Self::Usual => None,
+            Self::Named(byte) => Some(char::from(byte).to_string()),
+            Self::None => Some("none".to_owned()),
+        }
+    }
+}
+
+/// What a lone surrogate means, an escape as `\ud83d` that is half a character, in a string that is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum SurrogateRule {
+    /// A bad record.
+    #[default]
+    Bad,
+    /// U+FFFD, the replacement character.
+    Replace,
 }
 
 /// What it means if several files have the same id.
@@ -192,15 +266,15 @@ pub fn instead_of(path: &Path) -> Option<&'static str> {
             "a spreadsheet opens a table of comma-separated values: name it .csv"
         }
         "db" | "sqlite" | "sqlite3" | "db3" => {
-            "`dupflow run` with sink.kind = \"sqlite\" writes the table of a database; or name it .csv, which \
-             sqlite3 imports: sqlite3 NEW.db '.import --csv ROWS.csv rows'"
+            "`dupflow run` with sink.kind = \"sqlite\" writes the table of a database; or name it .csv, \
+             which sqlite3 imports: sqlite3 NEW.db '.import --csv ROWS.csv rows'"
         }
         "duckdb" | "ddb" => "DuckDB reads a file named .parquet",
         "arrow" | "feather" | "ipc" | "arrows" => {
             "Arrow is not written: name it .parquet, which the same tools read"
         }
         "orc" | "avro" | "h5" | "hdf5" | "pkl" | "pickle" | "npy" => "name it .parquet or .jsonl",
-        "xml" | "yaml" | "yml" | "toml" | "pdf" | "docx" => "name it .jsonl or .csv",
+        "xml" | "pdf" | "docx" => "name it .jsonl or .csv",
         _ => return None,
     })
 }

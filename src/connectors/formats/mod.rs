@@ -12,13 +12,14 @@ mod csv;
 mod document;
 mod foreign;
 mod layout;
+mod nonstandard;
 mod parallel;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod raw;
 mod rows;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 mod shape;
 mod storage;
 mod warc;
@@ -36,8 +37,8 @@ pub(crate) use document::read_text;
 pub use document::text_of_file;
 pub(crate) use foreign::{is_parquet, quoted, refused as refused_format, refused_window};
 pub(crate) use layout::by_name;
-pub use layout::{FileFormat, IdRule, InputLayout, WarcId};
-pub use layout::{instead_of, promised};
+pub use layout::{CsvQuote, FileFormat, IdRule, InputLayout, SurrogateRule, WarcId};
+pub use layout::{instead_of, named_path, promised};
 #[cfg(feature = "parquet")]
 pub(crate) use parquet::{ParquetCopy, ParquetTarget};
 #[cfg(feature = "parquet")]

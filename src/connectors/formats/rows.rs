@@ -1,7 +1,12 @@
 //! The records of a file, as every format returns them.
 
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+
 use super::bad_record::{BadRecord, RecordPlace};
-use super::layout::InputLayout;
+use super::layout::{InputLayout, SurrogateRule};
+use super::nonstandard::StandardJson;
 use dupflow_core::doc::DocId;
 use dupflow_core::text::Given;
 use dupflow_core::time::UnixTime;
@@ -15,7 +20,7 @@ pub(crate) struct WantedColumns {
     pub(crate) text: String,
     /// The time, in unix seconds.
     pub(crate) ts: String,
-    /// The operation: `upsert` or `delete`.
+    /// The operation: `upsert` or `delete`; empty: none.
     pub(crate) op: String,
     /// Further fields, in this order.
     pub(crate) fields: Vec<String>,
@@ -77,8 +82,29 @@ pub(crate) enum ArchiveRole {
     Other,
     /// A page that revisits may refer to.
     Page(PageKeys),
-    /// A revisit, by the keys of the page that it refers to. Its row has no text.
-    Revisit(PageKeys),
+    /// A revisit, whose row has no text.
+    Revisit {
+        /// The keys of the page that it refers to.
+        of: PageKeys,
+        /// The keys by which later revisits may refer to that page.
+        own: PageKeys,
+    },
+}
+
+/// Doubles from here on, in absolute value, do not hold every whole number: 2^53.
+pub(super) const INEXACT: f64 = 9_007_199_254_740_992.0;
+
+/// A number as an id: its digits if it is written as a whole number, however long; a double by the digits of
+/// its value, as 1.0 by `1`. `None` for a fraction, and for a double of [`INEXACT`] or more: several whole
+/// numbers are that double.
+pub(super) fn id_of_number(written: &str) -> Option<DocId> {
+    let digits = written.strip_prefix('-').unwrap_or(written);
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return DocId::new(if digits == "0" { digits } else { written });
+    }
+    let double: f64 = written.parse().ok()?;
+    // The sum is without the sign of a zero.
+    (double.fract() == 0.0 && double.abs() < INEXACT).then(|| DocId::new(&(double + 0.0).to_string()))?
 }
 
 /// The beginning of a value, in quotes.
@@ -88,6 +114,18 @@ pub(crate) fn found(value: &[u8]) -> String {
     let shown: String = start.chars().take(MOST).collect();
     let more = if shown.len() < value.len() { " …" } else { "" };
     format!("{shown:?}{more}")
+}
+
+/// What an object has: the first 20 names of its fields, in quotes, after " among "; empty if there are none.
+pub(crate) fn among(object: &[u8]) -> String {
+    const MOST: usize = 20;
+    let object = object.strip_prefix(b"\xef\xbb\xbf").unwrap_or(object);
+    let form = str::from_utf8(object).ok().and_then(|json| StandardJson::new(json, SurrogateRule::Replace));
+    let object = form.as_ref().map_or(object, |form| form.json.as_bytes());
+    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_slice(object).unwrap_or_default();
+    let more = (fields.len() > MOST).then(|| format!("{} more", fields.len() - MOST));
+    let names: Vec<_> = fields.keys().take(MOST).map(|name| format!("{name:?}")).chain(more).collect();
+    if names.is_empty() { String::new() } else { format!(" among {}", names.join(", ")) }
 }
 
 /// The message for a text that is no time.
@@ -149,13 +187,19 @@ pub(crate) trait RowReader: Send {
     fn cut(&self) -> u64 {
         0
     }
+
+    /// What is to be said of the file at its end, a sentence each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 impl Damage {
     /// The message, if the damage is a missing column.
     pub(super) fn lack(self) -> Option<String> {
         self.cause.filter(|_| {
-            matches!(self.reason, BadRecord::MissingText | BadRecord::MissingId | BadRecord::BadTs)
+            use BadRecord::{BadOp, BadTs, MissingId, MissingText};
+            matches!(self.reason, MissingText | MissingId | BadTs | BadOp)
         })
     }
 }
@@ -175,6 +219,8 @@ impl WantedColumns {
             (BadRecord::MissingId, id)
         } else if self.ts != usual.ts && !has(&self.ts) {
             (BadRecord::BadTs, &self.ts)
+        } else if self.op != usual.op && !self.op.is_empty() && !has(&self.op) {
+            (BadRecord::BadOp, &self.op)
         } else {
             return None;
         };

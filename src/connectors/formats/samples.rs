@@ -36,6 +36,17 @@ const WORDS: &[&str] = &[
     "C:\\path",
 ];
 
+/// The seed of a generator, `DUPFLOW_SEED` or 7, which it prints; and its number of rounds, `DUPFLOW_ROUNDS`
+/// or `usual`.
+pub(crate) fn seed_and_rounds(usual: u64) -> (u64, u64) {
+    let number = |name: &str, otherwise| {
+        std::env::var(name).map_or(otherwise, |typed| typed.parse().expect("a whole number"))
+    };
+    let seed = number("DUPFLOW_SEED", 7);
+    println!("DUPFLOW_SEED={seed}");
+    (seed, number("DUPFLOW_ROUNDS", usual))
+}
+
 /// Texts of up to 200 words, the same in every run.
 pub(super) fn texts(count: usize, seed: u64) -> Vec<String> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

@@ -7,14 +7,12 @@ mod globs;
 mod input;
 mod known;
 mod open;
-mod partitions;
 #[cfg(feature = "object-store")]
 mod remote;
 mod reread;
 mod resolve;
 mod stamp;
 mod staying;
-mod table_folder;
 mod texts;
 
 pub use each_event::{for_each_event, for_each_event_until};

@@ -14,14 +14,13 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::folder::folder_kinds;
+use super::folder::{PartitionRows, folder_kinds, path_columns};
 use super::input::{Input, InputPlace, unreadable};
-use super::partitions::{self, PartitionRows};
 use crate::digest::{DigestedReader, StreamDigest};
 use crate::formats;
 use crate::formats::{
-    Compression, Dialect, FeedReader, FileFormat, IdRule, InputLayout, InputProgress, Metered, READ_BYTES,
-    RowReader, WantedColumns, by_name,
+    Compression, CsvQuote, Dialect, FeedReader, FileFormat, IdRule, InputLayout, InputProgress, Metered,
+    READ_BYTES, RowReader, WantedColumns, by_name,
 };
 use crate::intake::FileDocument;
 use dupflow_core::doc::DocId;
@@ -145,15 +144,15 @@ impl Opening<'_> {
         {
             return Ok(Opened::Refused(why));
         }
-        let given = partitions::given(&name, &columns.fields);
+        let given = path_columns(&name, &columns.fields);
         if format == FileFormat::Jsonl
             && let Some((place, _)) =
                 given.iter().find(|(place, _)| !has_key(&beginning, &columns.fields[*place]))
         {
             let field = &columns.fields[*place];
             return Ok(Opened::Unfit(format!(
-                "the field \"{field}\" is in its path and not in its records, and is read of paths for Parquet \
-                 and tables only: write it into the records, or the records as Parquet"
+                "the field \"{field}\" is in its path and not in its records, and is read of paths for \
+                 Parquet and tables only: write it into the records, or the records as Parquet"
             )));
         }
         let opened = match format {
@@ -176,7 +175,10 @@ impl Opening<'_> {
             }
             FileFormat::Csv | FileFormat::Tsv => {
                 let dialect = dialect(&input.layout, format);
-                if dialect.escape.is_none() && has_escapes(&beginning, dialect.delimiter) {
+                if dialect.escape.is_none()
+                    && dialect.quote.is_some()
+                    && has_escapes(&beginning, dialect.delimiter)
+                {
                     tracing::warn!(
                         input = &*name,
                         "there are backslashes before quotes, as pandas and Spark may write them: then \
@@ -206,7 +208,7 @@ impl Opening<'_> {
             }
         };
         Ok(match opened {
-            Opened::Rows(rows) => Opened::Rows(PartitionRows::of(rows, given)),
+            Opened::Rows(rows) => Opened::Rows(PartitionRows::with(rows, given)),
             other => other,
         })
     }
@@ -263,7 +265,17 @@ pub(crate) fn refused(input: &Input) -> Option<String> {
 /// The CSV dialect of a table in this format.
 pub(super) fn dialect(layout: &InputLayout, format: FileFormat) -> Dialect {
     let usual = if format == FileFormat::Tsv { b'\t' } else { b',' };
-    Dialect { delimiter: layout.csv_delimiter.unwrap_or(usual), escape: layout.csv_escape }
+    let quote = match layout.csv_quote {
+        CsvQuote::Usual => Some(b'"'),
+        CsvQuote::Named(quote) => Some(quote),
+        CsvQuote::None => None,
+    };
+    Dialect {
+        delimiter: layout.csv_delimiter.unwrap_or(usual),
+        quote,
+        escape: layout.csv_escape,
+        is_examined: layout.csv_quote == CsvQuote::Usual,
+    }
 }
 
 /// Whether the first lines have this field.
@@ -283,7 +295,7 @@ pub(super) fn columns(layout: &InputLayout, columns: &TextColumns) -> WantedColu
         id: (layout.ids != IdRule::File).then(|| layout.id.clone()),
         text: layout.text.clone(),
         ts: layout.ts.clone(),
-        op: "op".to_owned(),
+        op: layout.operation().to_owned(),
         fields: columns.to_vec(),
         given: columns.given,
     }

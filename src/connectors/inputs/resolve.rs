@@ -5,11 +5,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::folder::refused_below;
+use super::folder::{TableFolder, TablesAbove, refused_below};
 use super::globs;
 use super::input::{Input, InputPlace};
 use super::open::refused;
-use super::table_folder::{TableFolder, TablesAbove};
 use crate::formats::InputLayout;
 use crate::intake::SourceError;
 #[cfg(not(feature = "object-store"))]
@@ -52,7 +51,7 @@ impl Input {
         }
         let mut above = TablesAbove::default();
         let mut tables: Vec<TableFolder> = Vec::new();
-        inputs.iter().filter_map(|input| above.of(input.path()?)).for_each(|table| {
+        inputs.iter().filter_map(|one| above.containing(one.path()?)).for_each(|table| {
             // Of many files of a table, one message.
             if !tables.contains(&table) {
                 tables.push(table);

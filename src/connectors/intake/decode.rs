@@ -154,12 +154,19 @@ impl Decoder {
         for (place, record) in records.iter().enumerate() {
             match shape.read(&record, &records.headers(place)) {
                 Ok(event) => out.event(record.offset, event),
+                Err(BadRecord::UnknownOp)
+                    if let Some(why) = record.value.and_then(|value| shape.skipped(value)) =>
+                {
+                    out.bad.skip(why);
+                }
                 Err(reason) => {
                     let letter = || out.letter(record.offset, reason, record.key, record.value);
                     let letter = out.bad.letter(letter);
                     out.letters.extend(letter);
                     let raw = record.value.unwrap_or_default();
-                    out.report(reason, records.place(record.offset), None, raw)?;
+                    let is_first = out.bad.is_first(&out.batch.input, reason);
+                    let cause = is_first.then(|| shape.cause(reason, raw)).flatten();
+                    out.report(reason, records.place(record.offset), cause, raw)?;
                 }
             }
         }

@@ -257,7 +257,7 @@ impl CopyPass<'_> {
                         let of = (self.selection as &dyn RecordChoice, number);
                         match form.format {
                             FileFormat::Jsonl => push_json_mark(&mut marked, columns, of)?,
-                            _ => push_csv_mark(&mut marked, dialect, columns, of),
+                            _ => push_csv_mark(&mut marked, dialect, columns, of)?,
                         }
                         &marked
                     }

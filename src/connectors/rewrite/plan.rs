@@ -108,8 +108,8 @@ fn misnamed(target: &CopyTarget, format: FileFormat, name: &str, problems: &mut 
     let foreign = promised.is_none() && formats::instead_of(path).is_some();
     if foreign {
         problems.push(format!(
-            "--output: {path:?} names a format that is not written, and records are written as they are read: \
-             \"{name}\" is {}",
+            "--output: {path:?} names a format that is not written, and records are written as they are \
+             read: \"{name}\" is {}",
             format.name()
         ));
     }

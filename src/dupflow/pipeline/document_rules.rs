@@ -73,7 +73,7 @@ fn is_main(one: &Difference) -> bool {
 /// Whether a field of a pipeline's description decides which document a record becomes, or whether it stays
 /// in the corpus.
 fn decides_documents(name: &str) -> bool {
-    let tables = ["source.", "csv.", "warc.", "retention."];
+    let tables = ["source.", "csv.", "json.", "warc.", "retention."];
     name != HELD_FIELDS && tables.iter().any(|table| name.starts_with(table))
 }
 

@@ -96,11 +96,12 @@ pub struct CountsRecord {
 
 impl Provenance {
     /// The names in [`Self::options`]. None of them is of a path.
-    pub const OPTIONS: [&str; 19] = [
+    pub const OPTIONS: [&str; 23] = [
         "canonical-url",
         "causes",
         "csv-delimiter",
         "csv-escape",
+        "csv-quote",
         "decisions",
         "emit",
         "epoch",
@@ -109,7 +110,10 @@ impl Provenance {
         "format",
         "id-field",
         "ids",
+        "json-surrogates",
         "max-bad",
+        "max-unread",
+        "op-field",
         "output-format",
         "text-field",
         "times",

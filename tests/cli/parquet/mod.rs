@@ -342,7 +342,8 @@ fn checksums_of_pages_are_verified() {
             let id = bytes("id", NONE, page(2 * ROWS, PLAIN, &plain(&numbers)));
             place.file("a.parquet", file(2 * ROWS, &[id, bytes("text", NONE, pages.concat())]));
             let (run, stats) = place.replay("--emit pairs a.parquet");
-            let read = if is_right { 2 * ROWS } else { ROWS };
+            // Rows are decoded in steps of 256; the step that reaches into a damaged page is lost as a whole.
+            let read = if is_right { 2 * ROWS } else { ROWS / 256 * 256 };
             assert_eq!(stats["events"], read, "version {version}: {run:?}");
             assert_eq!(stats["unread_files"], i32::from(!is_right), "{run:?}");
             assert_eq!(run.err.contains("a page whose checksum is"), !is_right, "{run:?}");

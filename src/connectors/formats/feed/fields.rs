@@ -1,6 +1,7 @@
 //! The fields of a record, as they are parsed.
 
 use super::super::bad_record::BadRecord;
+use super::super::layout::SurrogateRule;
 use dupflow_core::doc::DocId;
 use dupflow_core::doc::fields::RawValue;
 
@@ -91,12 +92,16 @@ pub struct FieldNames {
     pub text: String,
     /// The field of the time.
     pub ts: String,
+    /// The field of the operation; empty: none.
+    pub op: String,
     /// Whether an id may be a whole number, which is then used as its decimal digits.
     pub whole_ids: bool,
     /// Whether ids are ignored, since records are numbered.
     pub no_ids: bool,
     /// Whether ids are addresses, as of [`InputLayout`](super::super::layout::InputLayout::canonical_url).
     pub canonical_url: bool,
+    /// What lone surrogates mean.
+    pub surrogates: SurrogateRule,
 }
 
 impl Default for FieldNames {
@@ -105,9 +110,11 @@ impl Default for FieldNames {
             id: "id".to_owned(),
             text: "text".to_owned(),
             ts: "ts".to_owned(),
+            op: "op".to_owned(),
             whole_ids: false,
             no_ids: false,
             canonical_url: false,
+            surrogates: SurrogateRule::Bad,
         }
     }
 }
@@ -129,7 +136,7 @@ impl FieldKind {
         match name {
             _ if name == names.id && !names.no_ids => Self::Id,
             _ if name == names.text => Self::Text,
-            "op" => Self::Op,
+            _ if name == names.op && !name.is_empty() => Self::Op,
             _ if name == names.ts => Self::Ts,
             _ => further.iter().position(|field| field.name == name).map_or(Self::Other, Self::Further),
         }
@@ -182,14 +189,6 @@ impl<'de> FieldValue<'de> {
             Self::List(_) | Self::Whole(_) | Self::Number(_) | Self::Flag(_) | Self::Null | Self::Other => {
                 None
             }
-        }
-    }
-
-    /// The value as an id.
-    pub(super) fn id(&self, buffer: &str, names: &FieldNames) -> Option<DocId> {
-        match self {
-            Self::Whole(id) if names.whole_ids => DocId::new(&id.to_string()),
-            string => string.as_str(buffer).and_then(DocId::new),
         }
     }
 }

@@ -7,8 +7,11 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::value::RawValue;
 
 use super::super::bad_record::BadRecord;
+use super::super::nonstandard::StandardJson;
+use super::super::rows::id_of_number;
 use super::fields::{FieldKind, FieldNames, FieldValue, Further, ParsedFields, operation};
 use crate::instant;
+use dupflow_core::doc::DocId;
 
 /// Buffers for strings with escapes, and how the text is read.
 #[derive(Debug, Default)]
@@ -27,7 +30,7 @@ impl JsonBuffers {
     }
 }
 
-/// The known fields of a line.
+/// The known fields of a line; `standard` is for one that is not written as the standard has it.
 ///
 /// # Errors
 /// If it is not UTF-8, not JSON or not an object.
@@ -36,9 +39,27 @@ pub(super) fn read<'a>(
     names: &FieldNames,
     buffers: &mut JsonBuffers,
     further: &mut [Further],
+    standard: &'a mut Option<StandardJson>,
 ) -> Result<ParsedFields<'a>, BadRecord> {
     // Checked once for the whole line, so that the parser does not check each string.
     let line = std::str::from_utf8(line).map_err(|_| BadRecord::NotUtf8)?;
+    let found = parsed(line, names, buffers, further);
+    if matches!(found, Err(BadRecord::NotJson))
+        && let Some(form) = StandardJson::new(line, names.surrogates)
+    {
+        let form = &*standard.insert(form);
+        return parsed(&form.json, names, buffers, further)
+            .map_err(|why| if why == BadRecord::NotJson { form.flaw() } else { why });
+    }
+    found
+}
+
+fn parsed<'a>(
+    line: &'a str,
+    names: &FieldNames,
+    buffers: &mut JsonBuffers,
+    further: &mut [Further],
+) -> Result<ParsedFields<'a>, BadRecord> {
     let mut json = serde_json::Deserializer::from_str(line);
     further.iter_mut().for_each(Further::reset);
     let found = ObjectSeed { names, buffers, further }.deserialize(&mut json);
@@ -156,22 +177,32 @@ impl<'de> Visitor<'de> for ObjectSeed<'_> {
         while let Some(key) = map.next_key_seed(AnyKey(self.names, self.further))? {
             match key {
                 FieldKind::Id => {
-                    let id = map.next_value_seed(AnyValue(&mut self.buffers.short))?;
-                    found.id = Some(id.id(&self.buffers.short, self.names));
+                    let raw = map.next_value::<&RawValue>()?.get();
+                    found.id =
+                        Some(if raw.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
+                            Some(raw).filter(|_| self.names.whole_ids).and_then(id_of_number)
+                        } else {
+                            let mut value = serde_json::Deserializer::from_str(raw);
+                            let id = AnyValue(&mut self.buffers.short).deserialize(&mut value);
+                            let id = id.map_err(A::Error::custom)?;
+                            id.as_str(&self.buffers.short).and_then(DocId::new)
+                        });
                 }
                 FieldKind::Op => {
                     let op = map.next_value_seed(AnyValue(&mut self.buffers.short))?;
-                    found.op = Some(operation(op.as_str(&self.buffers.short)));
+                    let is_absent = matches!(op, FieldValue::Null);
+                    found.op = (!is_absent).then(|| operation(op.as_str(&self.buffers.short)));
                 }
                 FieldKind::Ts => {
-                    found.ts = Some(match map.next_value_seed(AnyValue(&mut self.buffers.short))? {
-                        FieldValue::Number(ts) => Ok(ts),
-                        FieldValue::Whole(ts) => Ok(ts as f64),
+                    found.ts = match map.next_value_seed(AnyValue(&mut self.buffers.short))? {
+                        FieldValue::Null => None,
+                        FieldValue::Number(ts) => Some(Ok(ts)),
+                        FieldValue::Whole(ts) => Some(Ok(ts as f64)),
                         other => {
                             let date = other.as_str(&self.buffers.short).and_then(instant::of_text);
-                            date.ok_or(BadRecord::BadTs)
+                            Some(date.ok_or(BadRecord::BadTs))
                         }
-                    });
+                    };
                 }
                 FieldKind::Text if self.buffers.takes_lists => {
                     let raw = map.next_value::<&RawValue>()?.get();

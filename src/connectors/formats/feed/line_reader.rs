@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::super::bad_record::BadRecord;
+use super::super::rows::among;
 use super::super::shape::{KeyedRecord, ShapeReader};
 use super::line_rules::LineRules;
 use super::record::Parser;
@@ -59,9 +60,7 @@ impl LineReader {
             BadRecord::MissingText => &names.text,
             _ => return None,
         };
-        let there = names_in(line);
-        let among = if there.is_empty() { String::new() } else { format!(" among {}", there.join(", ")) };
-        Some(format!("no field {name:?}{among}"))
+        Some(format!("no field {name:?}{}", among(line)))
     }
 
     /// The event of a record's line.
@@ -81,13 +80,4 @@ impl LineReader {
         // The generated id would be the number of the delete itself.
         if rules.all_numbered && event.text.is_none() { Err(BadRecord::MissingId) } else { Ok(event) }
     }
-}
-
-/// The first 20 names of an object's fields, in quotes.
-fn names_in(line: &[u8]) -> Vec<String> {
-    const MOST: usize = 20;
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(line).unwrap_or_default();
-    let more = (fields.len() > MOST).then(|| format!("{} more", fields.len() - MOST));
-    fields.keys().take(MOST).map(|name| format!("{name:?}")).chain(more).collect()
 }

@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use super::super::layout::{IdRule, InputLayout};
+use super::super::layout::{IdRule, InputLayout, SurrogateRule, named_path};
 use super::super::shape::{Leaf, Picks, RecordShape, ValueFormat};
 use super::fields::FieldNames;
 use super::record::timestamp;
@@ -50,36 +50,41 @@ impl LineRules {
         first: u64,
     ) -> Option<Self> {
         let all_numbered = layout.ids == IdRule::File;
-        let id = if all_numbered { Vec::new() } else { path(&layout.id) };
-        let (text, ts) = (path(&layout.text), path(&layout.ts));
-        let is_nested =
-            id.len() > 1 || text.len() > 1 || ts.len() > 1 || fields.iter().any(|field| field.contains('.'));
+        let id = if all_numbered { Vec::new() } else { named_path(&layout.id) };
+        let (text, ts, op) = (named_path(&layout.text), named_path(&layout.ts), operation(layout));
+        let is_nested = [&id, &text, &ts, &op].iter().any(|path| path.len() > 1)
+            || fields.iter().any(|field| named_path(field).len() > 1);
         let mut picks = Picks::default();
-        let names = id.iter().map(String::as_str);
-        let places = [picks.want([]), picks.want(["op"]), picks.want(names)];
-        let found = picks.read(std::str::from_utf8(line).ok()?)?;
-        let [Leaf::Object, op, first_id] = places.map(|place| &found[place]) else { return None };
-        let is_delete = matches!(op, Leaf::Text(op) if op == "delete");
+        let (ids, ops) = (id.iter().map(String::as_str), op.iter().map(String::as_str));
+        let places =
+            [picks.want([]), if op.is_empty() { usize::MAX } else { picks.want(ops) }, picks.want_id(ids)];
+        let found = picks.read(std::str::from_utf8(line).ok()?, layout.surrogates).ok()?;
+        let at = |place: usize| found.get(place).unwrap_or(&Leaf::Absent);
+        let [Leaf::Object, is, first_id] = places.map(at) else { return None };
+        let is_delete = matches!(is, Leaf::Text(is) if is == "delete");
         if is_delete && *first_id == Leaf::Absent && !all_numbered {
             return None;
         }
-        let is_whole = |number: &i128| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(number);
         Some(Self {
             names: FieldNames {
                 id: layout.id.clone(),
                 text: layout.text.clone(),
                 ts: layout.ts.clone(),
-                whole_ids: matches!(first_id, Leaf::Whole(number) if is_whole(number)),
+                op: layout.operation().to_owned(),
+                whole_ids: !matches!(first_id, Leaf::Text(_)) && first_id.id().is_some(),
                 no_ids: all_numbered,
                 canonical_url: layout.canonical_url,
+                surrogates: layout.surrogates,
             },
             shape: is_nested.then(|| {
                 let id = Some(id).filter(|_| !all_numbered);
                 Arc::new(RecordShape {
                     format: ValueFormat::Json,
                     text,
-                    ts: ts.clone(),
+                    ts,
+                    op,
                     id,
+                    surrogates: layout.surrogates,
                     canonical_url: layout.canonical_url,
                     ..RecordShape::default()
                 })
@@ -96,8 +101,9 @@ impl LineRules {
             return timestamp(line);
         }
         let mut picks = Picks::default();
-        let place = picks.want(self.names.ts.split('.'));
-        picks.read(std::str::from_utf8(line).ok()?)?[place].seconds()
+        let path = named_path(&self.names.ts);
+        let place = picks.want(path.iter().map(String::as_str));
+        picks.read(std::str::from_utf8(line).ok()?, SurrogateRule::Replace).ok()?[place].seconds()
     }
 
     /// The id of a record without one, by its offset; `None` if records of this input need ids.
@@ -113,9 +119,10 @@ pub(crate) fn numbered(input: &str, number: u64) -> Option<DocId> {
     DocId::new(&format!("{input}#{number}"))
 }
 
-/// The names of a dotted path, at least one.
-pub(crate) fn path(typed: &str) -> Vec<String> {
-    typed.split('.').map(str::to_owned).collect()
+/// The path to the operation; empty if it is not read.
+fn operation(layout: &InputLayout) -> Vec<String> {
+    let path = layout.operation();
+    if path.is_empty() { Vec::new() } else { named_path(path) }
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use std::io::{self, Write};
 use serde::Deserialize;
 
 use super::super::bad_record::BadRecord;
+use super::super::layout::SurrogateRule;
+use super::super::nonstandard::StandardJson;
 use super::fields::{FieldNames, FieldValue, Further, ParsedFields};
 use super::{json, usual};
 use crate::canonical_url::canonical_id;
@@ -36,6 +38,8 @@ pub struct Parser {
     usual: usual::UsualBuffers,
     /// Strings of lines that are parsed by serde_json.
     json: json::JsonBuffers,
+    /// A line in standard form, if it is not written so.
+    standard: Option<StandardJson>,
     /// The fields that are read with the text, then the other columns of the rules.
     further: Vec<Further>,
     /// Number of fields that are read with the text.
@@ -117,18 +121,19 @@ impl Parser {
         other: impl FnOnce() -> Option<DocId>,
     ) -> Result<FeedRecord<'a>, BadRecord> {
         self.further.iter_mut().for_each(Further::reset);
-        let mut found = match usual::read(line, &self.names, &mut self.usual, &mut self.further) {
+        let Self { names, usual, json, standard, further, .. } = self;
+        let mut found = match usual::read(line, names, usual, further) {
             Some(found) => found,
-            None => json::read(line, &self.names, &mut self.json, &mut self.further)?,
+            None => json::read(line, names, json, further, standard)?,
         };
-        if self.names.canonical_url
+        if names.canonical_url
             && let Some(Some(id)) = &mut found.id
         {
             *id = canonical_id(id.as_bytes()).ok_or(BadRecord::BadAddress)?;
         }
-        let Self { further, in_text, given, rules, places, joined, .. } = self;
+        let Self { in_text, given, rules, places, joined, .. } = self;
         let given = *given;
-        let examined = Self::examine(found, other, &self.json.text, &further[..*in_text], joined);
+        let examined = Self::examine(found, other, &json.text, &further[..*in_text], joined);
         let mut record = examined.map_err(|why| match why {
             BadRecord::BadText if given.is_some() => BadRecord::BadFeatures,
             why => why,
@@ -213,9 +218,16 @@ pub fn timestamp(line: &[u8]) -> Option<f64> {
     if !line.trim_ascii_start().starts_with(b"{") {
         return None;
     }
-    match serde_json::from_slice::<Stamp<'_>>(line).ok()?.ts? {
+    let seconds = |stamp: Stamp<'_>| match stamp.ts? {
         Seconds::Number(ts) => Some(ts),
         Seconds::Date(text) => instant::of_text(&text),
+    };
+    match serde_json::from_slice(line) {
+        Ok(stamp) => seconds(stamp),
+        Err(_) => {
+            let form = StandardJson::new(str::from_utf8(line).ok()?, SurrogateRule::Replace)?;
+            seconds(serde_json::from_str(&form.json).ok()?)
+        }
     }
 }
 

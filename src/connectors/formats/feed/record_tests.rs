@@ -30,6 +30,90 @@ fn every_form_of_an_event() {
     assert_eq!(good(r#"{"id":"a","text":""}"#), ("a".to_owned(), Some(String::new()), None));
 }
 
+/// As in Parquet and CSV. The last of repeated fields counts, also if it is null.
+#[test]
+fn null_is_absent() {
+    let text = Some("b".to_owned());
+    for line in [
+        r#"{"id":"a","op":null,"ts":null,"text":"b"}"#,
+        r#"{"id":"a","op":"delete","op": null ,"ts":5,"ts":null,"text":"b"}"#,
+        r#"{"id":"a","op":"\n","op":null,"text":"b"}"#,
+    ] {
+        assert_eq!(good(&line.replace(r"\\n", r"\n")), ("a".to_owned(), text.clone(), None), "{line}");
+    }
+    let deleted = r#"{"id":"a","op":"delete","ts":null,"text":null}"#;
+    assert_eq!(good(deleted), ("a".to_owned(), None, None));
+}
+
+/// Python's `json` writes them. In a field that is not read they do not matter; nor does a lone surrogate.
+#[test]
+fn values_beyond_the_standard_are_skipped() {
+    for value in ["NaN", "Infinity", "-Infinity", "1e999", "[NaN,{\"a\":-Infinity}]", r#""\ud83d""#] {
+        for line in [
+            format!(r#"{{"id":"a","x":{value},"text":"b \"NaN\" c"}}"#),
+            format!(r#"{{"text":"b \"NaN\" c","id":"a","x" : {value} }}"#),
+            format!(r#"{{"id":"a","x":{value},"\udc00":{value},"text":"b \"NaN\" c"}}"#),
+        ] {
+            assert_eq!(good(&line), ("a".to_owned(), Some("b \"NaN\" c".to_owned()), None), "{line}");
+        }
+        assert_eq!(timestamp(format!(r#"{{"x":{value},"ts":7}}"#).as_bytes()), Some(7.0), "{value}");
+    }
+    let names = FieldNames { surrogates: SurrogateRule::Replace, ..FieldNames::default() };
+    let mut parser = Parser::with_names(names, &TextColumns::default(), &FieldRules::default());
+    let line = br#"{"id":"a\udc00","text":"\ud83dx\ud83d\ude00\n"}"#;
+    let event = parser.parse(line).unwrap().event;
+    assert_eq!((event.id.as_str(), event.text.as_deref()), ("a\u{fffd}", Some("\u{fffd}x😀\n")));
+}
+
+/// However long, and a double by its value as long as it is one number.
+#[test]
+fn whole_numbers_are_ids_by_their_digits() {
+    let names = FieldNames { whole_ids: true, ..FieldNames::default() };
+    let mut parser = Parser::with_names(names, &TextColumns::default(), &FieldRules::default());
+    let long = "9".repeat(1024);
+    for (written, id) in [
+        ("0", "0"),
+        ("-0", "0"),
+        ("-7", "-7"),
+        ("18446744073709551615", "18446744073709551615"),
+        ("18446744073709551617", "18446744073709551617"),
+        ("-18446744073709551617", "-18446744073709551617"),
+        ("340282366920938463463374607431768211457", "340282366920938463463374607431768211457"),
+        (&*long, &*long),
+        ("1.0", "1"),
+        ("-1.50e1", "-15"),
+        ("-0.0", "0"),
+        ("9007199254740991.0", "9007199254740991"),
+    ] {
+        for line in
+            [format!(r#"{{"id":{written},"text":"b"}}"#), format!(r#"{{"text":"b","id": {written} }}"#)]
+        {
+            assert_eq!(
+                parser.parse(line.as_bytes()).map(|record| record.event.id.to_string()),
+                Ok(id.to_owned())
+            );
+        }
+    }
+    let longer = "9".repeat(1025);
+    for written in ["9007199254740992.0", "1e16", "1.5", "1e400", "-1e400", "NaN", "true", &longer] {
+        let line = format!(r#"{{"id":{written},"text":"b"}}"#);
+        assert_eq!(parser.parse(line.as_bytes()), Err(BadRecord::BadId), "{written}");
+    }
+}
+
+#[test]
+fn the_operation_is_read_from_the_field_of_its_name() {
+    let named = |op: &str, line: &str| {
+        let names = FieldNames { op: op.to_owned(), ..FieldNames::default() };
+        let mut parser = Parser::with_names(names, &TextColumns::default(), &FieldRules::default());
+        parser.parse(line.as_bytes()).map(|record| record.event.text.is_some())
+    };
+    let line = r#"{"id":"a","op":"u/someone","action":"delete","":"delete","text":"t"}"#;
+    assert_eq!(named("op", line), Err(BadRecord::UnknownOp));
+    assert_eq!(named("action", line), Ok(false));
+    assert_eq!(named("", line), Ok(true));
+}
+
 #[test]
 fn ids_and_texts_are_kept_verbatim() {
     let (id, text, _) =
@@ -64,7 +148,7 @@ fn the_last_of_repeated_fields_counts() {
 #[test]
 fn every_reason_of_a_line() {
     use BadRecord::*;
-    let cases: [(&[u8], BadRecord); 38] = [
+    let cases: [(&[u8], BadRecord); 44] = [
         (b"{\"id\":\"a\",\"text\":\"\xff\"}", NotUtf8),
         (b"\xff", NotUtf8),
         (b"{\"id\":\"a\",\"other\":\"\xe9\",\"text\":\"x\"}", NotUtf8),
@@ -74,8 +158,8 @@ fn every_reason_of_a_line() {
         (br#"{"id":"a","text":"x"}{"id":"b","text":"y"}"#, NotJson),
         (br#"{"id":"a","text":"x",}"#, NotJson),
         (b"{\"id\":\"a\",\"text\":\"raw\ttab\"}", NotJson),
-        (br#"{"id":"a","text":"lone \ud800 surrogate"}"#, NotJson),
-        (br#"{"id":"a","text":"x","ts":1e999}"#, NotJson),
+        (br#"{"id":"a","text":"lone \ud800 surrogate"}"#, LoneSurrogate),
+        (br#"{"id":"a","text":"x","ts":1e999}"#, BadTs),
         (br#"[1,"#, NotJson),
         (b"[1, {}]", NotAnObject),
         (b"\"a\"", NotAnObject),
@@ -91,10 +175,16 @@ fn every_reason_of_a_line() {
         (br#"{"id":null,"op":7}"#, BadId),
         (br#"{"id":["a"],"text":"x"}"#, BadId),
         (br#"{"id":"a","op":7,"text":"x"}"#, BadOp),
-        (br#"{"id":"a","op":null,"text":"x"}"#, BadOp),
         (br#"{"id":"a","op":"insert","text":"x"}"#, UnknownOp),
         (br#"{"id":"a","ts":"x","text":"x"}"#, BadTs),
-        (br#"{"id":"a","ts":null,"text":"x"}"#, BadTs),
+        (br#"{"id":"a","ts":NaN,"text":"x"}"#, BadTs),
+        (br#"{"id":"a","text":Infinity}"#, BadText),
+        (br#"{"id":"a","op":NaN,"text":"x"}"#, BadOp),
+        (br#"{"id":NaN,"text":"x"}"#, BadId),
+        (br#"{"id":"a","text":"x","n":NaNs}"#, NotJson),
+        (br#"{"id":"a","text":"x","n":-NaN}"#, NotJson),
+        (br#"{"id":"\udc00","text":"x","n":1}"#, LoneSurrogate),
+        (br#"{"id":"a","text":"\ud800","n":[}"#, NotJson),
         // Milliseconds, the year 2100, before 1970.
         (br#"{"id":"a","ts":1700000000000,"text":"x"}"#, BadTs),
         (br#"{"id":"a","ts":4102444800,"text":"x"}"#, BadTs),

@@ -40,13 +40,14 @@ pub(super) fn read<'a>(
         at = blank(line, after(line, at, b':')?);
         match key {
             FieldKind::Id if names.whole_ids && line.get(at) != Some(&b'"') => {
-                (content, at) = whole(line, at)?;
+                (content, at) = whole(line, at, DocId::MAX_BYTES)?;
                 found.id = Some(DocId::new(content));
             }
             FieldKind::Id => {
                 (content, at) = string(line, at, &mut buffers.short)?;
                 found.id = Some(DocId::new(content));
             }
+            FieldKind::Op if line[at..].starts_with(b"null") => (found.op, at) = (None, at + 4),
             FieldKind::Op => {
                 (content, at) = string(line, at, &mut buffers.short)?;
                 found.op = Some(operation(Some(content)));
@@ -55,6 +56,7 @@ pub(super) fn read<'a>(
                 (content, at) = string(line, at, &mut buffers.short)?;
                 found.ts = Some(instant::of_text(content).ok_or(BadRecord::BadTs));
             }
+            FieldKind::Ts if line[at..].starts_with(b"null") => (found.ts, at) = (None, at + 4),
             FieldKind::Ts => {
                 (number, at) = seconds(line, at)?;
                 found.ts = Some(Ok(number));
@@ -102,10 +104,10 @@ fn string<'s>(line: &'s [u8], at: usize, buffer: &'s mut Vec<u8>) -> Option<(&'s
     strings::read(line, after(line, at, b'"')?, buffer)
 }
 
-/// The digits of a whole number without a sign, and the offset after them.
-fn whole(line: &[u8], at: usize) -> Option<(&str, usize)> {
+/// The digits of a whole number without a sign, at most `most`, and the offset after them.
+fn whole(line: &[u8], at: usize, most: usize) -> Option<(&str, usize)> {
     let digits = &line[at..at + line[at..].iter().take_while(|byte| byte.is_ascii_digit()).count()];
-    let is_usual = matches!(digits, [b'1'..=b'9', ..]) && digits.len() < 19;
+    let is_usual = matches!(digits, [b'1'..=b'9', ..]) && digits.len() <= most;
     let ends = matches!(line.get(at + digits.len()), Some(b',' | b'}' | b' ' | b'\t' | b'\n' | b'\r'));
     (is_usual && ends).then_some((std::str::from_utf8(digits).ok()?, at + digits.len()))
 }
@@ -135,7 +137,7 @@ fn scalar(line: &[u8], at: usize) -> Option<(FieldValue<'static>, usize)> {
             return Some((value, at + word.len()));
         }
     }
-    if let Some((digits, behind)) = whole(line, at) {
+    if let Some((digits, behind)) = whole(line, at, 18) {
         return Some((FieldValue::Whole(digits.parse().ok()?), behind));
     }
     let (number, behind) = seconds(line, at)?;
@@ -147,6 +149,9 @@ fn scalar(line: &[u8], at: usize) -> Option<(FieldValue<'static>, usize)> {
 /// The offset after any complete value.
 fn any(line: &[u8], at: usize) -> Option<usize> {
     let rest = &line[at..];
+    if rest.starts_with(b"NaN") {
+        return Some(at + 3);
+    }
     let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<IgnoredAny>();
     values.next()?.ok()?;
     let length = values.byte_offset();

@@ -119,8 +119,8 @@ fn zip(beginning: &[u8], name: &str) -> (&'static str, &'static Help) {
         while let Some(at) = rest.windows(4).position(|four| four == b"PK\x03\x04") {
             let file = &rest[at..];
             let length = file.get(26..28).map_or(0, |two| usize::from(u16::from_le_bytes([two[0], two[1]])));
-            let name = file.get(HEADER..HEADER + length).unwrap_or_default();
-            if wanted.iter().any(|begin| name.starts_with(begin)) {
+            let inner = file.get(HEADER..HEADER + length).unwrap_or_default();
+            if wanted.iter().any(|begin| inner.starts_with(begin)) {
                 return true;
             }
             rest = &file[4..];

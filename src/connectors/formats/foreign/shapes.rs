@@ -28,14 +28,15 @@ pub(super) enum Markup {
 
 /// A program of Python that writes each element of the given name as an object, without its namespace: its
 /// attributes, and the texts of the elements inside, the first one of each name.
-pub(super) const ELEMENTS: &str = "import sys,json,xml.etree.ElementTree as E;n=lambda e:e.tag.rpartition(\"}\")[2];\
+pub(super) const ELEMENTS: &str = "import sys,json,xml.etree.ElementTree as E;n=lambda \
+     e:e.tag.rpartition(\"}\")[2];\
      [print(json.dumps({**{n(c):\"\".join(c.itertext()) for c in reversed([*e.iter()])},**e.attrib})) or \
      e.clear() for _,e in E.iterparse(sys.stdin.buffer) if n(e)==sys.argv[1]]";
 
 /// Whether a text begins with tags.
 pub(super) fn markup(text: &[u8]) -> Option<Markup> {
-    let begins = |text: &[u8], with: &str| {
-        text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with.as_bytes()))
+    let begins = |bytes: &[u8], with: &str| {
+        bytes.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with.as_bytes()))
     };
     let is_tag =
         matches!(text, [b'<', b'?' | b'!', ..]) || matches!(text, [b'<', a, ..] if a.is_ascii_alphabetic());
@@ -84,7 +85,7 @@ fn repeated(text: &[u8]) -> String {
         }
     }
     counted.retain(|(.., count)| *count > 1);
-    let found = counted.iter().min_by_key(|(depth, ..)| *depth).map(|(_, name, _)| *name);
+    let found = counted.iter().min_by_key(|(at, ..)| *at).map(|(_, name, _)| *name);
     let is_plain =
         |name: &&[u8]| name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte));
     found.filter(is_plain).map_or_else(|| "ELEMENT".to_owned(), |name| String::from_utf8_lossy(name).into())

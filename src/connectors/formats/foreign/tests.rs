@@ -21,8 +21,8 @@ fn commands_name_the_file_and_the_format() {
     assert_eq!(
         refusal(b"[ {\"id\":1}", "日本.json", FileFormat::Jsonl).unwrap(),
         "it is a JSON array, not an object a line, which is not read: python3 -c 'import \
-         sys,json;[print(json.dumps(r)) for r in json.load(sys.stdin.buffer)]' <'日本.json' | dupflow replay -, \
-         or into a file, where the input is read twice"
+         sys,json;[print(json.dumps(r)) for r in json.load(sys.stdin.buffer)]' <'日本.json' | dupflow replay \
+         -, or into a file, where the input is read twice"
     );
 }
 

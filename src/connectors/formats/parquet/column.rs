@@ -12,7 +12,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
-use super::super::rows::{found, no_time};
+use super::super::rows::{INEXACT, found, no_time};
 use super::bytes::{Chunks, STEP};
 use super::pages::{HeldBytes, Pages, StepSignal};
 use crate::instant;
@@ -246,6 +246,30 @@ impl LeafColumn {
         let cells: Vec<_> = (from..to).filter(counts).map(cell).collect();
         let is_empty = self.element_def.is_some_and(|least| def(from) + 1 == least);
         if cells.is_empty() && !is_empty { LeafValue::Null } else { LeafValue::List(cells) }
+    }
+
+    /// The value of the present row as an id; `None` for null.
+    ///
+    /// # Errors
+    /// If it is a number that stands for several whole numbers.
+    pub(super) fn id(&self) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
+        let value = self.value();
+        let (name, inexact) = match &self.values {
+            LeafValues::Floats(_) => ("FLOAT", 16_777_216.0),
+            _ => ("DOUBLE", INEXACT),
+        };
+        match value {
+            LeafValue::Float(id) if id.is_nan() || id.abs() >= inexact => {
+                let cause = format!(
+                    "the ids are {name}, and {id} stands for several whole numbers: write them as integers, \
+                     decimals or strings"
+                );
+                Err((BadRecord::BadId, cause))
+            }
+            // Without the sign of a zero.
+            LeafValue::Float(id) => LeafValue::Float(id + 0.0).id(),
+            value => value.id(),
+        }
     }
 
     fn cell(&self, place: usize) -> LeafValue<'_> {

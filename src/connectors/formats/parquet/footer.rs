@@ -79,8 +79,8 @@ fn check(footer: &[u8]) -> Result<BTreeSet<usize>> {
     Ok(encrypted)
 }
 
-/// Reads a row group; adds the indices of its columns that are encrypted: their keys are in field 8, and their
-/// metadata may be encrypted in field 9.
+/// Reads a row group; adds the indices of its columns that are encrypted: their keys are in field 8, and
+/// their metadata may be encrypted in field 9.
 fn columns(fields: &mut Compact<&[u8]>, encrypted: &mut BTreeSet<usize>) -> Result<()> {
     let mut last = 0;
     while let Some((field, kind)) = fields.field(last)? {
@@ -95,13 +95,13 @@ fn columns(fields: &mut Compact<&[u8]>, encrypted: &mut BTreeSet<usize>) -> Resu
                 fields.skip(column)?;
                 continue;
             }
-            let mut last = 0;
-            while let Some((field, kind)) = fields.field(last)? {
-                last = field;
-                if matches!(field, 8 | 9) {
+            let mut before = 0;
+            while let Some((inner, inner_kind)) = fields.field(before)? {
+                before = inner;
+                if matches!(inner, 8 | 9) {
                     encrypted.insert(usize::try_from(place)?);
                 }
-                fields.skip(kind)?;
+                fields.skip(inner_kind)?;
             }
         }
     }

@@ -99,7 +99,7 @@ impl GroupRows {
             Some(String::from_utf8_lossy(&fits).into_owned())
         };
         let head = KeptRow {
-            id: text(value_of(self.id.as_ref()).id()),
+            id: text(self.id()),
             op: text(value_of(self.op.as_ref()).bytes()),
             ts: value_of(self.ts.as_ref()).json(),
             text: text(self.text(&self.text.value())),
@@ -132,6 +132,11 @@ impl GroupRows {
         self.given.as_ref().map_or_else(|| value.bytes(), |column| value.given(column.given))
     }
 
+    /// The id; `None` for null.
+    fn id(&self) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
+        self.id.as_ref().map_or(Ok(None), LeafColumn::id)
+    }
+
     fn values(&self, row: &mut FileRow) -> Result<(), (BadRecord, String)> {
         let within = |bytes: Option<Vec<u8>>| {
             let fits = bytes.as_ref().is_none_or(|bytes| bytes.len() <= MAX_RECORD_BYTES);
@@ -156,7 +161,7 @@ impl GroupRows {
             }
         };
         row.ts = value_of(self.ts.as_ref()).seconds()?;
-        row.id = within(value_of(self.id.as_ref()).id()?)?;
+        row.id = within(self.id()?)?;
         for field in &self.fields {
             row.fields.push(bytes(value_of(field.as_ref()))?.unwrap_or_default());
         }

@@ -99,7 +99,8 @@ impl ParquetFile {
         }
         let fields = columns.fields.iter().map(|field| find(field)).collect();
         let id = columns.id.as_deref().and_then(find);
-        let leaves = Leaves { id, text, ts: find(&columns.ts), op: find(&columns.op), fields };
+        let op = Some(&columns.op).filter(|op| !op.is_empty()).and_then(|op| find(op));
+        let leaves = Leaves { id, text, ts: find(&columns.ts), op, fields };
         let given = columns.given.map(|given| GivenColumn::new(given, &schema.column(text)));
         Ok(Self { file, about, leaves, given, encrypted })
     }
@@ -110,8 +111,8 @@ impl ParquetFile {
         if self.given.is_some() { texts.with_elements(schema, leaf) } else { texts }
     }
 
-    /// Why a wanted column cannot be read: it is encrypted, or compressed in an unsupported way, judged by the
-    /// first row group.
+    /// Why a wanted column cannot be read: it is encrypted, or compressed in an unsupported way, judged by
+    /// the first row group.
     pub(crate) fn foreign_column(&self) -> Option<String> {
         let Leaves { id, text, ts, op, fields } = &self.leaves;
         let mut leaves = [id, ts, op].into_iter().chain(fields).flatten().chain([text]);
@@ -196,7 +197,4 @@ impl ReadableParts for ParquetFile {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;
-#[cfg(test)]
-mod valid_tests;

@@ -369,7 +369,7 @@ fn header(fields: &mut Compact<impl Read>) -> Result<PageHeader> {
             (3, FieldType::Int) => stored = fields.int()?,
             // Signed in the file; other numbers are no checksum.
             (4, FieldType::Int) => {
-                header.checksum = i32::try_from(fields.int()?).ok().map(i32::cast_unsigned)
+                header.checksum = i32::try_from(fields.int()?).ok().map(i32::cast_unsigned);
             }
             (5, FieldType::Struct) if header.kind == DATA => {
                 about = inside(fields, &mut header, [1, 0, 0, 2, 3, 4])?;

@@ -6,10 +6,11 @@
 use std::io;
 use std::ops::Range;
 
-use csv_core::{ReadFieldResult, ReaderBuilder};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::super::csv::Dialect;
+use super::super::layout::{SurrogateRule, named_path};
+use super::super::nonstandard::StandardJson;
 
 /// Where the text of a record is.
 #[derive(Clone, Debug)]
@@ -23,7 +24,7 @@ pub(crate) enum TextPlace {
 impl TextPlace {
     /// In an object, by a path of names with points between them.
     pub(crate) fn member(path: &str) -> Self {
-        Self::Member(path.split('.').map(str::to_owned).collect())
+        Self::Member(named_path(path))
     }
 
     /// In the rows of a table with this header, by the name of its column.
@@ -32,7 +33,7 @@ impl TextPlace {
     /// If the header has no such column.
     pub(crate) fn cell(header: &[u8], dialect: Dialect, name: &str) -> io::Result<Self> {
         let header = header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(header);
-        let cells = cells(header, dialect);
+        let cells = dialect.cells(header);
         let at = cells.iter().position(|(_, content)| content == name.as_bytes());
         at.map(|at| Self::Cell(dialect, at)).ok_or_else(not_there)
     }
@@ -80,12 +81,15 @@ fn without(text: &[u8], ranges: &[Range<u64>]) -> Option<Vec<u8>> {
 }
 
 fn cut_member(record: &mut Vec<u8>, path: &[String], ranges: &[Range<u64>]) -> Option<()> {
-    let mut inside = 0..record.len();
+    // In standard form each byte is in its place.
+    let form = StandardJson::new(str::from_utf8(record).ok()?, SurrogateRule::Replace);
+    let standard = form.map_or_else(|| record.clone(), |form| form.json.into_bytes());
+    let mut inside = 0..standard.len();
     for name in path {
-        inside = member(record, inside.start, name)?;
+        inside = member(&standard, inside.start, name)?;
     }
     let content = std::str::from_utf8(record.get(inside.start + 1..inside.end - 1)?).ok()?;
-    let text: String = serde_json::from_slice(record.get(inside.clone())?).ok()?;
+    let text: String = serde_json::from_slice(standard.get(inside.clone())?).ok()?;
     let mut kept = String::with_capacity(content.len());
     // The offset in the text, and the next range.
     let (mut at, mut next) = (0, 0);
@@ -151,30 +155,11 @@ fn value<T: DeserializeOwned>(record: &[u8], at: usize) -> Option<(T, usize)> {
 }
 
 fn cut_cell(record: &mut Vec<u8>, dialect: Dialect, at: usize, ranges: &[Range<u64>]) -> Option<()> {
-    let (place, content) = cells(record, dialect).into_iter().nth(at)?;
+    let (place, content) = dialect.cells(record).into_iter().nth(at)?;
     let mut cell = Vec::new();
     dialect.push_quoted(&without(&content, ranges)?, &mut cell);
     record.splice(place, cell);
     Some(())
-}
-
-/// The cells of a row: where each is written, and its content.
-fn cells(row: &[u8], Dialect { delimiter, escape }: Dialect) -> Vec<(Range<usize>, Vec<u8>)> {
-    let end = row.len() - row.iter().rev().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-    let row = [&row[..end], b"\n"].concat();
-    let mut reader = ReaderBuilder::new().delimiter(delimiter).escape(escape).build();
-    let (mut found, mut content) = (Vec::new(), vec![0; row.len()]);
-    let (mut from, mut at, mut length) = (0, 0, 0);
-    loop {
-        let (result, read, written) = reader.read_field(&row[at..], &mut content[length..]);
-        (at, length) = (at + read, length + written);
-        let ReadFieldResult::Field { record_end } = result else { return found };
-        found.push((from..at - 1, content[..length].to_vec()));
-        if record_end {
-            return found;
-        }
-        (from, length) = (at, 0);
-    }
 }
 
 #[cfg(test)]
@@ -226,7 +211,7 @@ mod tests {
         }
         assert_eq!((cut(&text, "a\n", &[0..1]), cut(&text, "a,b,c\n", &[0..2])), (None, None));
         assert!(TextPlace::cell(b"id,body\n", comma, "text").is_err());
-        let escaped = Dialect { delimiter: b'\t', escape: Some(b'\\') };
+        let escaped = Dialect { escape: Some(b'\\'), ..Dialect::from(b'\t') };
         let last = TextPlace::cell(b"id\ttext\n", escaped, "text").unwrap();
         assert_eq!(cut(&last, "a\t\"x\ny\\\"\\\\\"\n", &[0..2]).unwrap(), "a\t\"y\\\"\\\\\"\n");
     }
@@ -241,7 +226,7 @@ mod tests {
             .into_iter()
             .flat_map(|delimiter| [None, Some(b'\\'), Some(b'|')].map(|escape| (delimiter, escape)))
         {
-            let dialect = Dialect { delimiter, escape };
+            let dialect = Dialect { escape, ..Dialect::from(delimiter) };
             let header = [&b"id"[..], &[delimiter], b"text"].concat();
             let place = TextPlace::cell(&header, dialect, "text").unwrap();
             let texts = |left: &str| {

@@ -18,6 +18,8 @@ use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 
 use super::super::csv::Dialect;
+use super::super::layout::SurrogateRule;
+use super::super::nonstandard::StandardJson;
 
 /// The mark of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +108,10 @@ pub(crate) fn push_json_mark(
     let are_plain = columns.names().iter().all(|column| !column.contains(['/', '"', '\\']));
     let is_escaped = |two: &[u8]| two[0] == b'\\' && (two[1] == b'u' || !are_plain);
     if columns.names().iter().any(has_name) || line.windows(2).any(is_escaped) {
-        let object: BTreeMap<String, IgnoredAny> = serde_json::from_slice(line)?;
+        let written = str::from_utf8(line).map_err(io::Error::other)?;
+        let form = StandardJson::new(written, SurrogateRule::Replace);
+        let standard = form.as_ref().map_or(written, |form| &form.json);
+        let object: BTreeMap<String, IgnoredAny> = serde_json::from_str(standard)?;
         if let Some(column) = columns.names().iter().find(|column| object.contains_key(*column)) {
             return Err(taken(column));
         }
@@ -130,42 +135,49 @@ pub(crate) fn marked_csv_header(
     dialect: Dialect,
     columns: &MarkColumns,
 ) -> io::Result<Vec<u8>> {
-    let mut names = csv::ReaderBuilder::new();
-    let mut names = names.delimiter(dialect.delimiter).escape(dialect.escape).from_reader(header);
-    let names = names.byte_headers().map_err(io::Error::other)?;
+    let names = dialect.cells(header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(header));
     let columns = columns.names();
-    if let Some(column) = columns.iter().find(|column| names.iter().any(|name| name == column.as_bytes())) {
+    if let Some(column) =
+        columns.iter().find(|column| names.iter().any(|(_, name)| name == column.as_bytes()))
+    {
         return Err(taken(column));
     }
     let mut header = header.to_vec();
-    push_cells(&mut header, dialect, columns);
+    push_cells(&mut header, dialect, columns)?;
     Ok(header)
 }
 
 /// Appends the mark of a record to its row of a table, before the line end.
+///
+/// # Errors
+/// If a table without quotes cannot have a cell of it.
 pub(crate) fn push_csv_mark(
     row: &mut Vec<u8>,
     dialect: Dialect,
     columns: &MarkColumns,
     (choice, record): (&dyn RecordChoice, u64),
-) {
+) -> io::Result<()> {
     let cell = |value| match value {
         Json::Null => String::new(),
         Json::String(text) => text,
         other => other.to_string(),
     };
     let cells: Vec<_> = columns.values(choice, record).into_iter().map(cell).collect();
-    push_cells(row, dialect, &cells);
+    push_cells(row, dialect, &cells)
 }
 
-fn push_cells(row: &mut Vec<u8>, dialect: Dialect, cells: &[String]) {
+fn push_cells(row: &mut Vec<u8>, dialect: Dialect, cells: &[String]) -> io::Result<()> {
     let mut more = Vec::new();
     for cell in cells {
+        if !dialect.holds(cell.as_bytes()) {
+            return Err(io::Error::other(format!("a table without quotes cannot hold the cell {cell:?}")));
+        }
         more.push(dialect.delimiter);
         dialect.push_cell(cell.as_bytes(), &mut more);
     }
     let end = row.len() - row.iter().rev().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
     row.splice(end..end, more);
+    Ok(())
 }
 
 /// The error of a record that already has a column of the mark.
@@ -224,7 +236,7 @@ mod tests {
         let comma = Dialect::from(b',');
         let row = |row: &str, are_of_parts, record| {
             let mut row = row.as_bytes().to_vec();
-            push_csv_mark(&mut row, comma, &MarkColumns::new("m", are_of_parts), (&Two, record));
+            push_csv_mark(&mut row, comma, &MarkColumns::new("m", are_of_parts), (&Two, record)).unwrap();
             String::from_utf8(row).unwrap()
         };
         assert_eq!(row("x,\"y\nz\"\r\n", false, 1), "x,\"y\nz\",\"a,\"\"b\",false,c\r\n");
@@ -242,7 +254,7 @@ mod tests {
         let cells = ["a,\\", "\"b\\"].map(str::to_owned);
         let written = |dialect| {
             let mut out = b"x\n".to_vec();
-            push_cells(&mut out, dialect, &cells);
+            push_cells(&mut out, dialect, &cells).unwrap();
             String::from_utf8(out).unwrap()
         };
         assert_eq!(written(escaped), "x,\"a,\\\\\",\"\\\"b\\\\\"\n");

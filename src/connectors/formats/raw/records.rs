@@ -170,9 +170,12 @@ impl RawReader for RawArchive {
         let mut pages = self.pages.lock();
         self.record.clear();
         match self.read.role {
-            ArchiveRole::Revisit(keys) => match pages.find(keys) {
+            ArchiveRole::Revisit { of, .. } => match pages.find(of) {
                 Some(page) => self.record.extend(revisited(&page.content, self.records.raw())),
-                None => return Ok(Some(&[])),
+                None => {
+                    pages.hold(&self.read, None);
+                    return Ok(Some(&[]));
+                }
             },
             _ => self.record.extend_from_slice(self.records.raw()),
         }

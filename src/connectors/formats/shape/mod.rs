@@ -4,6 +4,7 @@ mod pick;
 mod reader;
 mod records;
 mod settings;
+mod values;
 
 pub(crate) use pick::{Leaf, Picks};
 pub(crate) use reader::ShapeReader;

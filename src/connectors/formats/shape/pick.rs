@@ -7,7 +7,12 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue as RawJson;
 
+use super::super::bad_record::BadRecord;
+use super::super::layout::SurrogateRule;
+use super::super::nonstandard::StandardJson;
+use super::super::rows::id_of_number;
 use crate::instant;
+use dupflow_core::doc::DocId;
 use dupflow_core::doc::fields::RawValue;
 
 /// A picked value.
@@ -22,6 +27,8 @@ pub(crate) enum Leaf<'a> {
     Text(Cow<'a, str>),
     /// A whole number.
     Whole(i128),
+    /// A whole number beyond that, by its digits, where an id is asked for.
+    Digits(Cow<'a, str>),
     /// Another number.
     Number(f64),
     /// An object.
@@ -29,7 +36,7 @@ pub(crate) enum Leaf<'a> {
     /// `true` or `false`.
     Flag(bool),
     /// An array, as it is written, where it is asked for.
-    List(&'a str),
+    List(Cow<'a, str>),
     /// Another array.
     Other,
 }
@@ -41,7 +48,36 @@ impl Leaf<'_> {
         match self {
             Self::Whole(n) => Some(*n as f64),
             Self::Number(x) => Some(*x),
+            Self::Digits(digits) => digits.parse().ok(),
             _ => None,
+        }
+    }
+
+    /// The value as an id: a string of its length, or a whole number.
+    pub(crate) fn id(&self) -> Option<DocId> {
+        match self {
+            Self::Text(id) => DocId::new(id),
+            Self::Whole(id) => DocId::new(&id.to_string()),
+            Self::Digits(id) => DocId::new(id),
+            Self::Number(id) => id_of_number(&format!("{id:?}")),
+            _ => None,
+        }
+    }
+
+    /// The same without borrowed parts.
+    fn owned(self) -> Leaf<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        match self {
+            Self::Absent => Leaf::Absent,
+            Self::Null => Leaf::Null,
+            Self::Text(text) => Leaf::Text(owned(text)),
+            Self::Whole(whole) => Leaf::Whole(whole),
+            Self::Digits(digits) => Leaf::Digits(owned(digits)),
+            Self::Number(number) => Leaf::Number(number),
+            Self::Object => Leaf::Object,
+            Self::Flag(flag) => Leaf::Flag(flag),
+            Self::List(list) => Leaf::List(owned(list)),
+            Self::Other => Leaf::Other,
         }
     }
 
@@ -52,6 +88,7 @@ impl Leaf<'_> {
             Self::Text(text) => RawValue::Text(text),
             Self::Whole(whole) => RawValue::Whole(*whole),
             Self::Number(number) => RawValue::Number(*number),
+            Self::Digits(digits) => digits.parse().map_or(RawValue::Unusable, RawValue::Number),
             Self::Flag(flag) => RawValue::Flag(*flag),
             Self::Object | Self::List(_) | Self::Other => RawValue::Unusable,
         }
@@ -76,21 +113,32 @@ struct PickNode {
     wanted: Option<usize>,
     /// Whether an array is picked as it is written.
     takes_lists: bool,
+    /// Whether a number is picked by its digits.
+    takes_digits: bool,
     below: Vec<PickNode>,
 }
 
 impl Picks {
     /// Adds a path; returns its index among the picked values. The empty path is the whole text.
     pub(crate) fn want<'p>(&mut self, path: impl IntoIterator<Item = &'p str>) -> usize {
-        self.pick(path, false)
+        self.pick(path, |_| ())
+    }
+
+    /// As [`Self::want`]; a whole number there keeps all its digits.
+    pub(crate) fn want_id<'p>(&mut self, path: impl IntoIterator<Item = &'p str>) -> usize {
+        self.pick(path, |node| node.takes_digits = true)
     }
 
     /// As [`Self::want`]; an array there is picked as it is written.
     pub(crate) fn want_list<'p>(&mut self, path: impl IntoIterator<Item = &'p str>) -> usize {
-        self.pick(path, true)
+        self.pick(path, |node| node.takes_lists = true)
     }
 
-    fn pick<'p>(&mut self, path: impl IntoIterator<Item = &'p str>, takes_lists: bool) -> usize {
+    fn pick<'p>(
+        &mut self,
+        path: impl IntoIterator<Item = &'p str>,
+        set: impl FnOnce(&mut PickNode),
+    ) -> usize {
         let mut node = &mut self.root;
         for name in path {
             let at = node.below.iter().position(|below| below.name == name).unwrap_or_else(|| {
@@ -99,16 +147,41 @@ impl Picks {
             });
             node = &mut node.below[at];
         }
-        node.takes_lists |= takes_lists;
+        set(node);
         *node.wanted.get_or_insert_with(|| {
             self.wanted += 1;
             self.wanted - 1
         })
     }
 
-    /// The picked values, each at its index; `None` if the text is not one complete JSON value. A byte order
-    /// mark before it is skipped. Of a repeated name the last one counts.
-    pub(crate) fn read<'a>(&self, json: &'a str) -> Option<Vec<Leaf<'a>>> {
+    /// The picked values, each at its index. A byte order mark before the text is skipped. Of a repeated name
+    /// the last one counts.
+    ///
+    /// # Errors
+    /// If the text is not one complete JSON value, or a picked one has a lone surrogate.
+    pub(crate) fn read<'a>(&self, json: &'a str, rule: SurrogateRule) -> Result<Vec<Leaf<'a>>, BadRecord> {
+        if let Some(found) = self.standard(json) {
+            return Ok(found);
+        }
+        let form = StandardJson::new(json, rule).ok_or(BadRecord::NotJson)?;
+        let found = self.standard(&form.json).ok_or_else(|| form.flaw())?;
+        Ok(found.into_iter().map(Leaf::owned).collect())
+    }
+
+    /// As [`Self::read`], for a text that does not stay.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(crate) fn read_owned(
+        &self,
+        json: &str,
+        rule: SurrogateRule,
+    ) -> Result<Vec<Leaf<'static>>, BadRecord> {
+        Ok(self.read(json, rule)?.into_iter().map(Leaf::owned).collect())
+    }
+
+    /// The picked values of a text as the standard has it.
+    fn standard<'a>(&self, json: &'a str) -> Option<Vec<Leaf<'a>>> {
         let mut found = vec![Leaf::Absent; self.wanted];
         let mut reader = serde_json::Deserializer::from_str(json.strip_prefix('\u{feff}').unwrap_or(json));
         ValueSeed { node: &self.root, found: &mut found }.deserialize(&mut reader).ok()?;
@@ -146,12 +219,16 @@ impl<'de> DeserializeSeed<'de> for ValueSeed<'_, '_, 'de> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        if !self.node.takes_lists {
+        if !self.node.takes_lists && !self.node.takes_digits {
             return json.deserialize_any(self);
         }
         let raw = <&'de RawJson>::deserialize(json)?.get();
-        if raw.starts_with('[') {
-            return self.set(Leaf::List(raw));
+        if raw.starts_with('[') && self.node.takes_lists {
+            return self.set(Leaf::List(raw.into()));
+        }
+        let is_long = raw.len() > 18 && raw.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+        if is_long && self.node.takes_digits {
+            return self.set(raw.parse().map_or_else(|_| Leaf::Digits(raw.into()), Leaf::Whole));
         }
         serde_json::Deserializer::from_str(raw).deserialize_any(self).map_err(D::Error::custom)
     }
@@ -250,7 +327,7 @@ mod tests {
             picks.want(["a", "b"]),
         ];
         assert_eq!(places, [0, 1, 2, 3, 2]);
-        let read = |json| picks.read(json);
+        let read = |json| picks.read(json, SurrogateRule::Bad).ok();
         let text = |text: &str| Leaf::Text(text.to_owned().into());
         let found = read(r#" {"x":{"a":1},"a":{"b":"\u00e9t\n","c":2},"c":-3} "#).unwrap();
         assert_eq!(found, [Leaf::Object, Leaf::Object, text("ét\n"), Leaf::Whole(-3)]);

@@ -8,14 +8,20 @@
 //! ```text
 //! text      the value is the text. The word null alone is a bad record: some writers mean a tombstone by it.
 //!           A web page may have an encoding other than UTF-8, which it names or which is guessed
-//! json      {row}                     upsert; with "op":"delete" a delete, which needs no text
+//! json      {row}                     upsert; with "op":"delete" a delete, which needs no text. So is a row
+//!                                     with "__deleted":"true", as Debezium rewrites deletes, and Maxwell's
+//!                                     "type":"delete" beside "database", "table" and "data"
+//!           {"payload":{row}}         the same with a schema beside it
 //!           {"insert":{row}}          upsert; also {"insert":"…"}, the text itself
 //!           {"delete":{row}}          delete, for any value except null
 //! debezium  {"op":"c","after":{row}}  upsert, for op c, r and u; NULL in a column is an empty string
-//!           {"op":"d","before":{row}} delete; before may be null
+//!           {"op":"d","before":{row}} delete; before may be null. A row may be a string of JSON, as in
+//!                                     changes of MongoDB
+//!           {"op":"m"}                skipped: a message, of no row. Any other op is bad, "t" (truncate) too
 //!           {"payload":{envelope}}    the same with a schema beside it; {"payload":null} is a delete
-//! auto      one of the above if the value is a JSON object of that form, otherwise text. A value that
-//!           begins with `{` and is not JSON is a bad record. So is one that begins with a zero byte: a
+//! auto      debezium if the value is such an envelope, json if it is another object, otherwise text. A value
+//!           that begins with `{` and is not JSON is a bad record, and so is an object without a text. So is
+//!           one that begins with a zero byte: a
 //!           schema id and a body encoded by that schema, which is not supported
 //! row       the value is the text of a row of a file or a table, also if empty; only a missing value is a
 //!           delete
@@ -46,9 +52,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
+use super::super::layout::SurrogateRule;
+use super::super::rows::{among, found as found_value};
 use super::pick::{Leaf, Picks};
 use super::records::KeyedRecord;
 use super::settings::{RecordShape, ValueFormat};
+use super::values::{KeyPicks, PickedEvent, RowPicks, ValuePicks};
 use crate::canonical_url::canonical_id;
 use dupflow_core::doc::fields::{EventFields, FieldRules, RawValue};
 use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
@@ -72,55 +81,6 @@ pub(crate) struct ShapeReader {
     header_of_column: Vec<Option<usize>>,
     values: ValuePicks,
     keys: KeyPicks,
-}
-
-/// Indices of the JSON values that are picked from a record value.
-#[derive(Debug)]
-struct ValuePicks {
-    picks: Picks,
-    whole: usize,
-    plain: RowPicks,
-    op: usize,
-    insert: RowPicks,
-    delete: RowPicks,
-    /// The envelope at the top level, and the one below `payload`.
-    envelopes: [EnvelopePicks; 2],
-}
-
-#[derive(Debug)]
-struct EnvelopePicks {
-    whole: usize,
-    op: usize,
-    before: RowPicks,
-    after: RowPicks,
-    ts: [usize; 2],
-}
-
-/// Indices of what is picked from a row.
-#[derive(Debug)]
-struct RowPicks {
-    whole: usize,
-    text: usize,
-    id: Option<usize>,
-    ts: usize,
-    fields: Vec<usize>,
-    /// By column of the fields of documents.
-    columns: Vec<usize>,
-}
-
-/// Indices of what is picked from a key: the id, at two paths.
-#[derive(Debug)]
-struct KeyPicks {
-    picks: Picks,
-    ids: [usize; 2],
-}
-
-/// Which event a value is, and where its row is.
-enum PickedEvent<'r, 'a> {
-    Upsert(&'r RowPicks),
-    /// The text itself, without a row.
-    Text(Cow<'a, str>),
-    Delete(Option<&'r RowPicks>),
 }
 
 impl ShapeReader {
@@ -185,16 +145,17 @@ impl ShapeReader {
             ValueFormat::Json => self.values.json(&mut leaves)?,
             ValueFormat::Debezium => self.values.envelope(&leaves).found(&leaves)?,
         };
-        let row = match &found {
-            PickedEvent::Upsert(row) => Some(*row),
-            PickedEvent::Delete(row) => *row,
-            PickedEvent::Text(_) => None,
+        let changed = match format {
+            ValueFormat::Debezium => self.values.envelope(&leaves).ts(&leaves),
+            _ => None,
         };
+        let found = if format == ValueFormat::Debezium { self.document(found, &mut leaves)? } else { found };
+        let row = found.row();
         let id = self.id(record, row, &leaves)?;
         let ts = match format {
-            ValueFormat::Debezium => self.values.envelope(&leaves).ts(&leaves),
+            ValueFormat::Debezium => changed,
             _ => match row.map_or(&Leaf::Absent, |row| &leaves[row.ts]) {
-                Leaf::Absent => None,
+                Leaf::Absent | Leaf::Null => None,
                 leaf => Some(leaf.seconds().ok_or(BadRecord::BadTs)?),
             },
         };
@@ -208,7 +169,7 @@ impl ShapeReader {
             PickedEvent::Upsert(of) => match std::mem::take(&mut leaves[of.text]) {
                 Leaf::Text(text) if is_column && text == UNAVAILABLE => return Err(BadRecord::MissingText),
                 Leaf::Text(text) => text,
-                Leaf::List(list) => Cow::Borrowed(list),
+                Leaf::List(list) => list,
                 Leaf::Null if is_column => Cow::Borrowed(""),
                 Leaf::Absent => return Err(BadRecord::MissingText),
                 _ if self.given.is_some() => return Err(BadRecord::BadFeatures),
@@ -221,6 +182,46 @@ impl ShapeReader {
         let text = if self.fields == 0 { text } else { self.join(&text, row, &leaves, headers, is_column)? };
         let fields = self.own_fields(&id, ts, row, &leaves, headers);
         Ok(DocEvent { id, ts, written, text: Some(text), fields })
+    }
+
+    /// Why a record of a topic is bad: what it has instead of its text, or what its operation means.
+    pub(crate) fn cause(&self, reason: BadRecord, value: &[u8]) -> Option<String> {
+        let found = self.values.picks.read(str::from_utf8(value).ok()?, SurrogateRule::Replace).ok()?;
+        let is_auto = self.shape.format == ValueFormat::Auto;
+        match (reason, &found[self.values.envelope(&found).op]) {
+            (BadRecord::MissingText | BadRecord::BadText, _) => {
+                let advice = if is_auto { "; source.format = \"text\" reads values as texts" } else { "" };
+                Some(format!("no text at {:?}{}{advice}", self.shape.text.join("."), among(value)))
+            }
+            (BadRecord::UnknownOp, Leaf::Text(op)) if op == "t" => {
+                Some("\"t\" empties a table, and the documents of its rows stay".to_owned())
+            }
+            (BadRecord::UnknownOp, Leaf::Text(op)) => Some(format!("found {}", found_value(op.as_bytes()))),
+            _ => None,
+        }
+    }
+
+    /// Why a value is no event of a document and not bad: in one word.
+    pub(crate) fn skipped(&self, value: &[u8]) -> Option<&'static str> {
+        let found = self.values.picks.read(str::from_utf8(value).ok()?, SurrogateRule::Replace).ok()?;
+        // A message of the log of PostgreSQL, which is of no row.
+        let is_message = matches!(&found[self.values.envelope(&found).op], Leaf::Text(op) if op == "m");
+        is_message.then_some("message")
+    }
+
+    /// The event with the rows that MongoDB's changes hold as strings.
+    fn document<'r, 'a>(
+        &'r self,
+        found: PickedEvent<'r, 'a>,
+        leaves: &mut Vec<Leaf<'a>>,
+    ) -> Result<PickedEvent<'r, 'a>, BadRecord> {
+        let Some(Leaf::Text(document)) = found.row().map(|row| &leaves[row.whole]) else { return Ok(found) };
+        *leaves = self.values.picks.read_owned(document, self.shape.surrogates)?;
+        let row = &self.values.plain.row;
+        Ok(match found {
+            PickedEvent::Delete(_) => PickedEvent::Delete(Some(row)),
+            _ => PickedEvent::Upsert(row),
+        })
     }
 
     /// The time of the record itself. In a row it is a column; in a topic's record it is the clock of the
@@ -236,22 +237,15 @@ impl ShapeReader {
         if matches!(format, ValueFormat::Text | ValueFormat::Row) {
             return Ok((format, Vec::new()));
         }
-        let leaves = self.values.picks.read(value);
+        let is_object = || value.trim_start_matches('\u{feff}').trim_start().starts_with('{');
+        if format == ValueFormat::Auto && !is_object() {
+            return Ok((ValueFormat::Text, Vec::new()));
+        }
+        let leaves = self.values.picks.read(value, self.shape.surrogates)?;
         match format {
-            ValueFormat::Auto => {
-                let looks_like_json = || value.trim_start_matches('\u{feff}').trim_start().starts_with('{');
-                if leaves.is_none() && looks_like_json() {
-                    return Err(BadRecord::NotJson);
-                }
-                let leaves = leaves.unwrap_or_default();
-                let shape = if leaves.is_empty() { None } else { self.values.shape(&leaves) };
-                Ok(shape.map_or((ValueFormat::Text, Vec::new()), |shape| (shape, leaves)))
-            }
-            _ => {
-                let leaves = leaves.ok_or(BadRecord::NotJson)?;
-                let is_object = leaves[self.values.whole] == Leaf::Object;
-                if is_object { Ok((format, leaves)) } else { Err(BadRecord::NotAnObject) }
-            }
+            ValueFormat::Auto => Ok((self.values.shape(&leaves), leaves)),
+            _ if leaves[self.values.whole] == Leaf::Object => Ok((format, leaves)),
+            _ => Err(BadRecord::NotAnObject),
         }
     }
 
@@ -272,10 +266,20 @@ impl ShapeReader {
         let key = record.key.ok_or(BadRecord::MissingId)?;
         let key = std::str::from_utf8(key).map_err(|_| BadRecord::BadId)?;
         if self.shape.id.is_some()
-            && let Some(found) = self.keys.picks.read(key)
-            && let Some(place) = self.keys.ids.iter().find(|place| found[**place] != Leaf::Absent)
+            && let Ok(found) = self.keys.picks.read(key, self.shape.surrogates)
         {
-            return named(&found[*place]);
+            let at =
+                |places: &[usize; 2]| places.iter().find(|place| found[**place] != Leaf::Absent).copied();
+            if let Some(place) = at(&self.keys.ids) {
+                return named(&found[place]);
+            }
+            if let Some(path) = self.shape.id.as_ref().and_then(|path| path.strip_prefix(&["_id".to_owned()]))
+                && let Some(Leaf::Text(id)) = at(&self.keys.documents).map(|place| &found[place])
+            {
+                let mut picks = Picks::default();
+                let place = picks.want_id(path.iter().map(String::as_str));
+                return named(&picks.read(id, self.shape.surrogates)?[place]);
+            }
         }
         DocId::new(key).ok_or(BadRecord::BadId)
     }
@@ -331,142 +335,9 @@ impl ShapeReader {
     }
 }
 
-impl ValuePicks {
-    fn new(shape: &RecordShape, columns: &TextColumns, own: &[String]) -> Self {
-        let mut picks = Picks::default();
-        let mut row = |base: &[&'static str]| RowPicks::new(&mut picks, base, shape, columns, own);
-        let rows = [
-            &[][..],
-            &["insert"],
-            &["delete"],
-            &["before"],
-            &["after"],
-            &["payload", "before"],
-            &["payload", "after"],
-        ];
-        let [plain, insert, delete, before, after, before_in, after_in] = rows.map(&mut row);
-        let mut envelope = |base: &[&'static str], old, new| {
-            let mut want = |path: &[&'static str]| picks.want([base, path].concat());
-            EnvelopePicks {
-                whole: want(&[]),
-                op: want(&["op"]),
-                before: old,
-                after: new,
-                ts: [want(&["source", "ts_ms"]), want(&["ts_ms"])],
-            }
-        };
-        let envelopes = [envelope(&[], before, after), envelope(&["payload"], before_in, after_in)];
-        Self { whole: picks.want([]), op: picks.want(["op"]), picks, plain, insert, delete, envelopes }
-    }
-
-    /// The format of a JSON value, if it has one.
-    fn shape(&self, leaves: &[Leaf<'_>]) -> Option<ValueFormat> {
-        if leaves[self.whole] != Leaf::Object {
-            return None;
-        }
-        let envelope = self.envelope(leaves);
-        let has = |row: &RowPicks| leaves[row.whole] != Leaf::Absent;
-        if matches!(leaves[envelope.op], Leaf::Text(_)) && (has(&envelope.before) || has(&envelope.after)) {
-            return Some(ValueFormat::Debezium);
-        }
-        let is_change = matches!(leaves[self.insert.whole], Leaf::Object | Leaf::Text(_))
-            || !matches!(leaves[self.delete.whole], Leaf::Absent | Leaf::Null);
-        let is_row = matches!(leaves[self.plain.text], Leaf::Text(_) | Leaf::List(_));
-        let is_delete = matches!(&leaves[self.op], Leaf::Text(op) if op == "delete");
-        (is_change || is_row || is_delete).then_some(ValueFormat::Json)
-    }
-
-    /// The event of a JSON value.
-    fn json<'a>(&self, leaves: &mut [Leaf<'a>]) -> Result<PickedEvent<'_, 'a>, BadRecord> {
-        let is_set = |row: &RowPicks| !matches!(leaves[row.whole], Leaf::Absent | Leaf::Null);
-        match (is_set(&self.insert), is_set(&self.delete)) {
-            (true, true) => Err(BadRecord::UnknownOp),
-            (false, true) => Ok(PickedEvent::Delete(Some(&self.delete))),
-            (true, false) => match std::mem::take(&mut leaves[self.insert.whole]) {
-                Leaf::Object => Ok(PickedEvent::Upsert(&self.insert)),
-                Leaf::Text(text) => Ok(PickedEvent::Text(text)),
-                _ => Err(BadRecord::BadText),
-            },
-            (false, false) => match &leaves[self.op] {
-                Leaf::Absent => Ok(PickedEvent::Upsert(&self.plain)),
-                Leaf::Text(op) if op == "upsert" => Ok(PickedEvent::Upsert(&self.plain)),
-                Leaf::Text(op) if op == "delete" => Ok(PickedEvent::Delete(Some(&self.plain))),
-                Leaf::Text(_) => Err(BadRecord::UnknownOp),
-                _ => Err(BadRecord::BadOp),
-            },
-        }
-    }
-
-    /// The envelope of a change: the one below `payload` if there is one.
-    fn envelope(&self, leaves: &[Leaf<'_>]) -> &EnvelopePicks {
-        let [plain, inner] = &self.envelopes;
-        if leaves[inner.whole] == Leaf::Absent { plain } else { inner }
-    }
-}
-
-impl EnvelopePicks {
-    /// The event of an envelope.
-    fn found<'a>(&self, leaves: &[Leaf<'a>]) -> Result<PickedEvent<'_, 'a>, BadRecord> {
-        if leaves[self.whole] == Leaf::Null {
-            return Ok(PickedEvent::Delete(None));
-        }
-        match &leaves[self.op] {
-            Leaf::Text(op) if matches!(&**op, "c" | "r" | "u") => match leaves[self.after.whole] {
-                Leaf::Object => Ok(PickedEvent::Upsert(&self.after)),
-                _ => Err(BadRecord::MissingText),
-            },
-            Leaf::Text(op) if op == "d" => Ok(PickedEvent::Delete(Some(&self.before))),
-            Leaf::Text(_) => Err(BadRecord::UnknownOp),
-            _ => Err(BadRecord::BadOp),
-        }
-    }
-
-    /// When the change happened, in unix seconds.
-    fn ts(&self, leaves: &[Leaf<'_>]) -> Option<f64> {
-        self.ts.iter().find_map(|place| Some(leaves[*place].number()? / 1000.0))
-    }
-}
-
-impl RowPicks {
-    fn new(
-        picks: &mut Picks,
-        base: &[&'static str],
-        shape: &RecordShape,
-        text_columns: &TextColumns,
-        own: &[String],
-    ) -> Self {
-        fn below<'p>(base: &'p [&'static str], path: &'p [String]) -> impl Iterator<Item = &'p str> {
-            base.iter().copied().chain(path.iter().map(String::as_str))
-        }
-        let whole = picks.want(base.iter().copied());
-        let text = below(base, &shape.text);
-        let text = if text_columns.given.is_some() { picks.want_list(text) } else { picks.want(text) };
-        let id = shape.id.as_ref().map(|id| picks.want(below(base, id)));
-        let ts = picks.want(below(base, &shape.ts));
-        let mut places = |of: &[String]| -> Vec<usize> {
-            of.iter().map(|name| picks.want(base.iter().copied().chain(name.split('.')))).collect()
-        };
-        Self { whole, text, id, ts, fields: places(text_columns), columns: places(own) }
-    }
-}
-
-impl KeyPicks {
-    fn new(shape: &RecordShape) -> Self {
-        let mut picks = Picks::default();
-        let id = || shape.id.iter().flatten().map(String::as_str);
-        let ids = [picks.want(id()), picks.want(["payload"].into_iter().chain(id()))];
-        Self { picks, ids }
-    }
-}
-
 /// A JSON value as an id.
 fn named(leaf: &Leaf<'_>) -> Result<DocId, BadRecord> {
-    match leaf {
-        Leaf::Text(id) => DocId::new(id),
-        Leaf::Whole(id) => DocId::new(&id.to_string()),
-        _ => None,
-    }
-    .ok_or(BadRecord::BadId)
+    leaf.id().ok_or(BadRecord::BadId)
 }
 
 /// Rejects an impossible time.

@@ -1,6 +1,7 @@
 //! Each format: valid values, bad values, and values that resemble another format.
 
 use super::*;
+use crate::formats::named_path;
 use dupflow_core::doc::fields::{FieldRow, FieldRule};
 
 struct ShapeCase {
@@ -16,7 +17,7 @@ fn given(format: ValueFormat) -> ShapeCase {
 }
 
 fn path(path: &str) -> Vec<String> {
-    path.split('.').map(str::to_owned).collect()
+    named_path(path)
 }
 
 impl ShapeCase {
@@ -159,7 +160,12 @@ fn json_rows() {
         (r#"{"text":null}"#, "bad_text"),
         (r#"{"text":5}"#, "bad_text"),
         (r#"{"text":"t","ts":"now"}"#, "bad_ts"),
-        (r#"{"text":"t","ts":null}"#, "bad_ts"),
+        (r#"{"text":"t","ts":null,"op":null}"#, "k 7 t"),
+        (r#"{"op":"delete","ts":null,"text":null}"#, "k 7 -"),
+        (r#"{"text":"t","n":[NaN,-Infinity,1e999,"\ud83d"],"\ud83d":1}"#, "k 7 t"),
+        (r#"{"text":NaN}"#, "bad_text"),
+        (r#"{"text":"t","ts":NaN}"#, "bad_ts"),
+        (r#"{"text":"\ud83d"}"#, "lone_surrogate"),
         (r#"{"text":"t","ts":1700000000000}"#, "bad_ts"),
         (r#"{"delete":{"ts":-1}}"#, "bad_ts"),
         (r#"{"text":"t","op":"insert"}"#, "unknown_op"),
@@ -181,6 +187,13 @@ fn texts_deep_in_a_row_and_ids_in_it() {
         (r#"{"page":{"body":"t","id":null}}"#, "k 7 t"),
         (r#"{"page":{"body":"t","id":""}}"#, "bad_id"),
         (r#"{"page":{"body":"t","id":1.5}}"#, "bad_id"),
+        (r#"{"page":{"body":"t","id":1.0}}"#, "1 7 t"),
+        (r#"{"page":{"body":"t","id":9007199254740992.0}}"#, "bad_id"),
+        (r#"{"page":{"body":"t","id":18446744073709551617}}"#, "18446744073709551617 7 t"),
+        (
+            r#"{"page":{"body":"t","id":-340282366920938463463374607431768211457}}"#,
+            "-340282366920938463463374607431768211457 7 t",
+        ),
         (r#"{"text":"t"}"#, "missing_text"),
         (r#"{"page":"t"}"#, "missing_text"),
     ]);
@@ -188,6 +201,10 @@ fn texts_deep_in_a_row_and_ids_in_it() {
     for (key, id) in [
         (&br#"{"page":{"id":"d"}}"#[..], "d"),
         (br#"{"payload":{"page":{"id":7}}}"#, "7"),
+        (
+            br#"{"page":{"id":340282366920938463463374607431768211457}}"#,
+            "340282366920938463463374607431768211457",
+        ),
         (b"42", "42"),
         (br#"{"other":1}"#, r#"{"other":1}"#),
     ] {
@@ -237,19 +254,7 @@ fn debezium_envelopes() {
 #[test]
 fn values_of_no_known_form_are_texts() {
     let given = given(ValueFormat::Auto);
-    for text in [
-        "plain",
-        "[1]",
-        "5",
-        "\"quoted\"",
-        "{}",
-        r#"{"a":"b"}"#,
-        r#"{"text":5}"#,
-        r#"{"op":"c"}"#,
-        r#"{"insert":null}"#,
-        r#"{"op":"upsert"}"#,
-        "nullify",
-    ] {
+    for text in ["plain", "[1]", "5", "\"quoted\"", "nullify", "NaN", r#"["\ud83d"]"#] {
         assert_eq!(given.read(text), format!("k 7 {text}"));
     }
     given.reads(&[
@@ -258,11 +263,113 @@ fn values_of_no_known_form_are_texts() {
         (r#"{"delete":{}}"#, "k 7 -"),
         (r#"{"op":"d","before":null}"#, "k 7 -"),
         (r#"{"op":"c","after":{"text":"t"}}"#, "k 7 t"),
+        // An object is no text.
+        ("{}", "missing_text"),
+        (r#"{"a":"b"}"#, "missing_text"),
+        (r#"{"text":5}"#, "bad_text"),
+        (r#"{"text":null}"#, "bad_text"),
+        (r#"{"text":["a","b"]}"#, "bad_text"),
+        (r#"{"op":"c"}"#, "unknown_op"),
+        (r#"{"insert":null}"#, "missing_text"),
+        (r#"{"op":"upsert"}"#, "missing_text"),
         // The value has a format, and its error is reported.
         (r#"{"op":"x","after":{"text":"t"}}"#, "unknown_op"),
         (r#"{"insert":{"text":5}}"#, "bad_text"),
         (r#"{"text":"t","ts":"now"}"#, "bad_ts"),
     ]);
+}
+
+/// What other writers of changes than Debezium's connectors for tables write.
+#[test]
+fn changes_of_other_writers() {
+    for format in [ValueFormat::Auto, ValueFormat::Json] {
+        let mut given = given(format);
+        given.shape.id = Some(path("id"));
+        given.key = Some(br#"{"id":1}"#);
+        given.reads(&[
+            // ExtractNewRecordState in rewrite mode: with REPLICA IDENTITY FULL, without, with a schema.
+            (r#"{"id":1,"text":"t","__deleted":"false"}"#, "1 7 t"),
+            (r#"{"id":1,"text":"t","__deleted":"true"}"#, "1 7 -"),
+            (r#"{"id":1,"text":null,"url":null,"__deleted":"true"}"#, "1 7 -"),
+            (r#"{"id":1,"text":null,"__deleted":true,"__op":"d"}"#, "1 7 -"),
+            (r#"{"schema":{},"payload":{"id":2,"text":"t","__deleted":"false"}}"#, "2 7 t"),
+            (r#"{"schema":{},"payload":{"id":2,"text":null,"__deleted":"true"}}"#, "2 7 -"),
+        ]);
+        given.shape.text = path("data.text");
+        given.shape.id = Some(path("data.id"));
+        let maxwell = |kind: &str, data: &str| {
+            let of = r#""database":"d","table":"t","ts":5,"xid":9,"commit":true"#;
+            given.read(format!(r#"{{{of},"type":"{kind}","data":{data},"old":{{"text":"o"}}}}"#))
+        };
+        for kind in ["insert", "update", "bootstrap-insert"] {
+            assert_eq!(maxwell(kind, r#"{"id":1,"text":"t"}"#), "1 5 t");
+        }
+        assert_eq!(maxwell("delete", r#"{"id":1,"text":"t"}"#), "1 5 -");
+        assert_eq!(maxwell("bootstrap-start", "{}"), "missing_text");
+        // A row may have a type of its own.
+        given.shape.text = path("text");
+        given.shape.id = Some(path("id"));
+        given.reads(&[(r#"{"id":1,"type":"delete","text":"t"}"#, "1 7 t")]);
+    }
+}
+
+#[test]
+fn documents_of_mongodb_are_strings() {
+    for format in [ValueFormat::Auto, ValueFormat::Debezium] {
+        let mut given = given(format);
+        given.key = Some(br#"{"id":"{\"$oid\":\"5f\"}"}"#);
+        given.shape.id = Some(path("_id.$oid"));
+        let envelope = |op: &str, after: &str| {
+            let after = serde_json::to_string(after).unwrap();
+            given.read(format!(r#"{{"op":"{op}","before":null,"after":{after},"source":{{"ts_ms":1500}}}}"#))
+        };
+        let document = r#"{"_id":{"$oid":"5f"},"text":"t\n","n":{"$numberLong":"1"}}"#;
+        assert_eq!(envelope("c", document), "5f 1.5 t\n");
+        assert_eq!(envelope("u", "{"), "not_json");
+        assert_eq!(envelope("u", "[]"), "missing_text");
+        given.reads(&[
+            (r#"{"op":"d","before":null,"after":null}"#, "5f 7 -"),
+            (r#"{"op":"u","before":null,"after":null}"#, "missing_text"),
+            ("", "5f 7 -"),
+        ]);
+        given.key = Some(br#"{"id":"7"}"#);
+        given.shape.id = Some(path("_id"));
+        given.reads(&[(r#"{"op":"d","before":null}"#, "7 7 -")]);
+    }
+}
+
+/// Neither is a change of a row: one is counted as skipped, the other is a bad record that says what it is.
+#[test]
+fn messages_and_truncates_are_no_documents() {
+    let truncate = br#"{"before":null,"after":null,"op":"t","source":{"table":"x"}}"#;
+    let message = br#"{"op":"m","ts_ms":9,"message":{"prefix":"p","content":"YQ=="}}"#;
+    for format in [ValueFormat::Auto, ValueFormat::Debezium] {
+        let given = given(format);
+        let shape = Arc::new(given.shape.clone());
+        let reader = ShapeReader::new(&shape, &TextColumns::default(), &FieldRules::default());
+        for (value, skipped) in [(&truncate[..], None), (message, Some("message"))] {
+            assert_eq!((given.read(value), reader.skipped(value)), ("unknown_op".to_owned(), skipped));
+        }
+        let cause = reader.cause(BadRecord::UnknownOp, truncate).unwrap();
+        assert_eq!(cause, "\"t\" empties a table, and the documents of its rows stay");
+        let missing = reader.cause(BadRecord::MissingText, br#"{"url":1,"n":NaN}"#).unwrap();
+        assert!(missing.starts_with("no text at \"text\" among \"n\", \"url\""), "{missing}");
+        assert_eq!(missing.contains("source.format"), format == ValueFormat::Auto, "{missing}");
+    }
+}
+
+#[test]
+fn the_operation_may_have_another_name_or_none() {
+    for format in [ValueFormat::Auto, ValueFormat::Json] {
+        let mut given = given(format);
+        given.shape.op = path("meta.op");
+        given.reads(&[
+            (r#"{"text":"t","op":5,"meta":{"op":"delete"}}"#, "k 7 -"),
+            (r#"{"text":"t","op":"u/someone"}"#, "k 7 t"),
+        ]);
+        given.shape.op = Vec::new();
+        given.reads(&[(r#"{"text":"t","op":"delete","":"delete"}"#, "k 7 t")]);
+    }
 }
 
 #[test]

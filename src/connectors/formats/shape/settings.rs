@@ -1,6 +1,8 @@
 //! How the values of records hold documents: the settings. The formats are described in `reader.rs`, which
 //! reads them.
 
+use super::super::layout::SurrogateRule;
+
 /// The format of record values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ValueFormat {
@@ -28,6 +30,8 @@ pub struct RecordShape {
     pub text: Vec<String>,
     /// The path to the time in a row: one or more names.
     pub ts: Vec<String>,
+    /// The path to the operation in a row; empty: none.
+    pub op: Vec<String>,
     /// The path to the id in a row; `None`: the id is the record's key.
     pub id: Option<Vec<String>>,
     /// Record headers that hold further fields, by field name.
@@ -37,20 +41,24 @@ pub struct RecordShape {
     pub needs_time: bool,
     /// Whether ids are addresses, as of [`InputLayout`](super::super::layout::InputLayout::canonical_url).
     pub canonical_url: bool,
+    /// What lone surrogates mean.
+    pub surrogates: SurrogateRule,
 }
 
 impl Default for RecordShape {
     /// The value is the text, and the key is the id.
     fn default() -> Self {
-        let [text, ts] = ["text", "ts"].map(|name| vec![name.to_owned()]);
+        let [text, ts, op] = ["text", "ts", "op"].map(|name| vec![name.to_owned()]);
         Self {
             format: ValueFormat::default(),
             text,
             ts,
+            op,
             id: None,
             headers: Vec::new(),
             needs_time: false,
             canonical_url: false,
+            surrogates: SurrogateRule::Bad,
         }
     }
 }

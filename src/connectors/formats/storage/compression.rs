@@ -158,8 +158,8 @@ pub(crate) fn window_above_bound(head: &[u8]) -> Option<u64> {
         rest = rest.get(8_usize.checked_add(size)?..)?;
     }
     let [0x28, 0xb5, 0x2f, 0xfd, flags, window, ..] = *rest else { return None };
-    // A frame in a single segment has no window but its content's size, of 1, 2, 4 or 8 bytes behind the id of
-    // a dictionary.
+    // A frame in a single segment has no window but its content's size, of 1, 2, 4 or 8 bytes behind the id
+    // of a dictionary.
     let bytes = if flags & 0x20 == 0 {
         let base = 1_u64 << (10 + (window >> 3));
         base + base / 8 * u64::from(window & 7)

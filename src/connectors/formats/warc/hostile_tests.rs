@@ -1,7 +1,8 @@
 //! Valid archives in the forms that writers choose, cut into members and frames anywhere. Each is read as its
 //! uncompressed stream is, and that has the documents that were written.
 //!
-//! `DUPFLOW_SEED=7 DUPFLOW_ROUNDS=10000 cargo test --lib warc` makes other ones, and more.
+//! `DUPFLOW_SEED=7 DUPFLOW_ROUNDS=10000 cargo test --workspace --features full --lib warc::hostile`
+//! makes other ones, and more.
 
 use std::io::{Cursor, Write};
 use std::sync::Arc;
@@ -12,18 +13,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::super::layout::WarcId;
-use super::super::samples::{ReadResult, texts};
+use super::super::samples::{ReadResult, seed_and_rounds, texts};
 use super::tests::columns;
 use super::{ParallelArchive, Warc, WarcArchive};
 use crate::formats::{InMemory, RandomAccess};
-
-/// Rounds without `DUPFLOW_ROUNDS`: some seconds.
-const ROUNDS: u64 = 100;
-
-fn number(name: &str, usual: u64) -> u64 {
-    let typed = std::env::var(name).ok();
-    typed.map_or(usual, |typed| typed.parse().expect("a whole number"))
-}
 
 fn choose<'c, T: ?Sized>(rng: &mut ChaCha8Rng, choices: &[&'c T]) -> &'c T {
     choices[rng.random_range(0..choices.len())]
@@ -196,10 +189,9 @@ fn frame(rng: &mut ChaCha8Rng, piece: &[u8]) -> Vec<u8> {
 
 #[test]
 fn archives_cut_anywhere_are_read_as_their_streams() {
-    let seed = number("DUPFLOW_SEED", 7);
-    println!("DUPFLOW_SEED={seed}");
+    let (seed, rounds) = seed_and_rounds(100);
     let mut documents = 0;
-    for round in 0..number("DUPFLOW_ROUNDS", ROUNDS) {
+    for round in 0..rounds {
         let mut rng = ChaCha8Rng::seed_from_u64(seed.wrapping_mul(1 << 32).wrapping_add(round));
         let (stream, expected) = stream(&mut rng);
         let whole = |bytes: &[u8]| {

@@ -5,6 +5,8 @@
 //! differ; else by `WARC-Payload-Digest`. An answer "not modified" without such fields refers to the last
 //! page of its address.
 //!
+//! A revisit also is the last visit of its address: later revisits may refer to it, and mean its page.
+//!
 //! Pages are held up to [`PAGE_BYTES`] of text, the last ones. So what is found follows from the records
 //! before a revisit alone.
 
@@ -23,12 +25,16 @@ const EACH_BYTES: usize = 256;
 
 /// A page with these fields in its record.
 pub(super) fn page(fields: &Fields<'_>, address: Option<&[u8]>) -> ArchiveRole {
-    ArchiveRole::Page(PageKeys {
+    ArchiveRole::Page(own_keys(fields, address))
+}
+
+fn own_keys(fields: &Fields<'_>, address: Option<&[u8]>) -> PageKeys {
+    PageKeys {
         id: key(1, fields.get("warc-record-id")),
         visit: visit(address, fields.text("warc-date")),
         digest: digest(fields),
         address: key(4, address),
-    })
+    }
 }
 
 /// A revisit with these fields in its record.
@@ -37,13 +43,14 @@ pub(super) fn revisit(fields: &Fields<'_>, address: Option<&[u8]>, status: Optio
     let is_unmodified = status == Some(304)
         || fields.get("warc-profile").is_some_and(|profile| profile.ends_with(b"server-not-modified"));
     let has_date = fields.get("warc-refers-to-date").is_some();
-    ArchiveRole::Revisit(PageKeys {
+    let of = PageKeys {
         id: key(1, fields.get("warc-refers-to")),
         visit: visit(to.or(address), fields.text("warc-refers-to-date")),
         // The digest of an answer "not modified" is that of its own empty body.
         digest: if is_unmodified { 0 } else { digest(fields) },
         address: if is_unmodified && !has_date { key(4, to.or(address)) } else { 0 },
-    })
+    };
+    ArchiveRole::Revisit { of, own: PageKeys { digest: 0, ..own_keys(fields, address) } }
 }
 
 fn key(kind: u64, value: Option<&[u8]>) -> u64 {
@@ -59,19 +66,40 @@ fn digest(fields: &Fields<'_>) -> u64 {
     key(3, fields.get("warc-payload-digest").map(<[u8]>::to_ascii_lowercase).as_deref())
 }
 
-fn keys_of(PageKeys { id, visit, digest, address }: PageKeys) -> [u64; 4] {
-    [id, visit, digest, address]
-}
-
 /// The pages that were read last.
 #[derive(Debug, Default)]
 pub(crate) struct PageMemory {
-    pages: VecDeque<KeptPage>,
+    visits: VecDeque<Visit>,
     /// The number of the first of them.
     first: u64,
-    /// The number of the last page with a key.
+    /// The number of the page that a key stands for.
     numbers: HashMap<u64, u64, BuildIdentityHasher>,
     bytes: usize,
+}
+
+#[derive(Debug)]
+enum Visit {
+    Page(KeptPage),
+    /// A revisit of a page before it.
+    Again {
+        of: PageKeys,
+        own: PageKeys,
+    },
+}
+
+impl Visit {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Page(page) => page.bytes,
+            Self::Again { .. } => EACH_BYTES,
+        }
+    }
+
+    /// The keys by which later revisits may refer to its page.
+    fn keys(&self) -> [u64; 4] {
+        let (Self::Page(KeptPage { keys, .. }) | Self::Again { own: keys, .. }) = self;
+        [keys.id, keys.visit, keys.digest, keys.address]
+    }
 }
 
 /// A page as it is held.
@@ -86,31 +114,45 @@ pub(crate) struct KeptPage {
 }
 
 impl PageMemory {
-    /// Holds the page of this row, if it is one: its text, or the bytes of its record.
+    /// Holds a page, by its text or the bytes of its record; or notes a revisit.
     pub(crate) fn hold(&mut self, row: &FileRow, record: Option<&[u8]>) {
-        let (ArchiveRole::Page(keys), RowText::Is(text)) = (row.role, &row.text) else { return };
-        let fields = row.fields.iter().map(Vec::len).sum::<usize>();
-        self.push(KeptPage {
-            keys,
-            content: record.unwrap_or(text).to_vec(),
-            fields: row.fields.clone(),
-            // The same whatever is held, so that the same pages are.
-            bytes: text.len() + fields + EACH_BYTES,
-        });
+        let visit = match (row.role, &row.text) {
+            (ArchiveRole::Revisit { of, own }, _) => Visit::Again { of, own },
+            (ArchiveRole::Page(keys), RowText::Is(text)) => {
+                let fields = row.fields.iter().map(Vec::len).sum::<usize>();
+                Visit::Page(KeptPage {
+                    keys,
+                    content: record.unwrap_or(text).to_vec(),
+                    fields: row.fields.clone(),
+                    // The same whatever is held, so that the same pages are.
+                    bytes: text.len() + fields + EACH_BYTES,
+                })
+            }
+            _ => return,
+        };
+        self.push(visit);
     }
 
-    fn push(&mut self, page: KeptPage) {
-        let number = self.first + self.pages.len() as u64;
-        for key in keys_of(page.keys).into_iter().filter(|key| *key != 0) {
-            self.numbers.insert(key, number);
+    fn push(&mut self, visit: Visit) {
+        let number = self.first + self.visits.len() as u64;
+        let page = match &visit {
+            Visit::Page(_) => Some(number),
+            Visit::Again { of, .. } => self.number(*of),
+        };
+        for key in visit.keys().into_iter().filter(|key| *key != 0) {
+            // Of a revisit without its page, it is not known what its address has.
+            match page {
+                Some(page) => drop(self.numbers.insert(key, page)),
+                None => drop(self.numbers.remove(&key)),
+            }
         }
-        self.bytes += page.bytes;
-        self.pages.push_back(page);
-        while self.bytes > PAGE_BYTES && self.pages.len() > 1 {
-            let Some(oldest) = self.pages.pop_front() else { break };
-            self.bytes -= oldest.bytes;
-            for key in keys_of(oldest.keys) {
-                if self.numbers.get(&key) == Some(&self.first) {
+        self.bytes += visit.bytes();
+        self.visits.push_back(visit);
+        while self.bytes > PAGE_BYTES && self.visits.len() > 1 {
+            let Some(oldest) = self.visits.pop_front() else { break };
+            self.bytes -= oldest.bytes();
+            for key in oldest.keys() {
+                if self.numbers.get(&key).is_some_and(|at| *at <= self.first) {
                     self.numbers.remove(&key);
                 }
             }
@@ -119,22 +161,33 @@ impl PageMemory {
     }
 
     /// The page to which a revisit with these keys refers.
-    pub(crate) fn find(&self, keys: PageKeys) -> Option<&KeptPage> {
-        let by = |key: u64| {
-            let number = self.numbers.get(&key).filter(|_| key != 0)?;
-            self.pages.get(usize::try_from(number - self.first).ok()?)
+    pub(crate) fn find(&self, of: PageKeys) -> Option<&KeptPage> {
+        self.at(self.number(of)?)
+    }
+
+    fn number(&self, of: PageKeys) -> Option<u64> {
+        let by = |key: u64| self.numbers.get(&key).copied().filter(|number| self.at(*number).is_some());
+        let agrees = |number: &u64| {
+            let digest = self.at(*number).map_or(0, |page| page.keys.digest);
+            digest == of.digest || digest == 0 || of.digest == 0
         };
-        let agrees =
-            |page: &&KeptPage| page.keys.digest == keys.digest || page.keys.digest == 0 || keys.digest == 0;
-        let by_visit = || by(keys.visit).filter(agrees);
-        by(keys.id).or_else(by_visit).or_else(|| by(keys.digest)).or_else(|| by(keys.address))
+        let by_visit = || by(of.visit).filter(agrees);
+        by(of.id).or_else(by_visit).or_else(|| by(of.digest)).or_else(|| by(of.address))
+    }
+
+    /// `None` if it is no longer held.
+    fn at(&self, number: u64) -> Option<&KeptPage> {
+        match self.visits.get(usize::try_from(number.checked_sub(self.first)?).ok()?)? {
+            Visit::Page(page) => Some(page),
+            Visit::Again { .. } => None,
+        }
     }
 
     /// Gives a revisit the text of the page that it refers to; false if that is not held. `fields` are the
     /// names of further fields.
     pub(crate) fn resolve(&self, row: &mut FileRow, fields: &[String]) -> bool {
-        let ArchiveRole::Revisit(keys) = row.role else { return true };
-        let Some(page) = self.find(keys) else { return false };
+        let ArchiveRole::Revisit { of, .. } = row.role else { return true };
+        let Some(page) = self.find(of) else { return false };
         row.text = RowText::Is(page.content.clone());
         complete_fields(row, page, fields);
         true
@@ -145,9 +198,9 @@ impl PageMemory {
         self.bytes
     }
 
-    /// Adds the pages of `later`, which were read after these.
+    /// Adds what `later` holds, which was read after this.
     pub(crate) fn append(&mut self, later: Self) {
-        later.pages.into_iter().for_each(|page| self.push(page));
+        later.visits.into_iter().for_each(|visit| self.push(visit));
     }
 }
 

@@ -215,7 +215,8 @@ impl InputReading<'_> {
         }
     }
 
-    /// Gives a revisit the text of the page that it refers to; false if that is not found. Holds another page.
+    /// Gives a revisit the text of the page that it refers to; false if that is not found. Holds another
+    /// page.
     fn resolve(&mut self, row: &mut FileRow) -> bool {
         match row.role {
             ArchiveRole::Other => true,
@@ -223,7 +224,7 @@ impl InputReading<'_> {
                 self.revisits.hold(row);
                 true
             }
-            ArchiveRole::Revisit(_) => {
+            ArchiveRole::Revisit { .. } => {
                 let (columns, progress, waits) = (self.columns, &Arc::default(), &Arc::default());
                 let opening = Opening { columns, progress, waits, digest: None };
                 self.revisits.resolve(row, columns, &opening)
@@ -258,6 +259,10 @@ impl InputReading<'_> {
             let damage = match next {
                 Ok(NextRow::End) => {
                     self.ends.is_broken = was_broken;
+                    let notes = if self.cutter.reports() { rows.notes() } else { Vec::new() };
+                    for note in notes {
+                        tracing::warn!(input = &**name, "{note}");
+                    }
                     if rows.cut() > 0 && self.cutter.reports() {
                         tracing::warn!(
                             input = &**name,
@@ -270,8 +275,8 @@ impl InputReading<'_> {
                         tracing::warn!(
                             input = &**name,
                             records = unresolved,
-                            "revisits refer to pages that are not among those before them (64 MiB of text are \
-                             held): their addresses keep what they had"
+                            "revisits refer to pages that are not among those before them (64 MiB of text \
+                             are held): their addresses keep what they had"
                         );
                     }
                     return Ok(());

@@ -47,6 +47,7 @@ impl Revisits {
         }
         let is_resolved = self.read.resolve(row, names);
         self.unresolved += u64::from(!is_resolved);
+        self.read.hold(row, None);
         is_resolved
     }
 

@@ -120,7 +120,9 @@ impl FileTexts {
             if let RowText::Is(text) = &row.text {
                 read += text.len() as u64;
             }
-            pages.hold(&row, None);
+            if next == Ok(NextRow::Row) {
+                pages.hold(&row, None);
+            }
             if read > self.most {
                 return Err(self.too_far(path));
             }
@@ -136,7 +138,8 @@ impl FileTexts {
                         },
                     );
                     if !pages.resolve(&mut row, &self.columns) {
-                        let why = format!("its record in {name:?} is a revisit of a page in another input");
+                        let why =
+                            format!("its record in {name:?} is a revisit of a page that is not near it");
                         return Err(NoText::Unsupported(why));
                     }
                     let RowText::Is(text) = &row.text else { break };

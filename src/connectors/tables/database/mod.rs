@@ -6,7 +6,7 @@
 //!
 //! What it does not do: TLS to a server; connection pools.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{mem, thread};
 
@@ -21,6 +21,9 @@ pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
+/// What is added to the path of a SQLite file to read it as one that nothing writes.
+const IMMUTABLE: &str = "?immutable=1";
+
 /// Address of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
@@ -33,6 +36,12 @@ pub enum Address {
 impl Address {
     /// Suffixes of the files that SQLite keeps beside its database file.
     pub const COMPANION_SUFFIXES: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+    /// The SQLite file, without what its path says about how it is read.
+    pub fn file(&self) -> Option<&Path> {
+        let Self::Sqlite(path) = self else { return None };
+        Some(path.to_str().and_then(|path| path.strip_suffix(IMMUTABLE)).map_or(path, Path::new))
+    }
 
     /// Name for messages; never contains a password.
     pub fn name(&self) -> String {

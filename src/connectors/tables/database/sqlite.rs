@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::DatabaseFailure;
+use super::{DatabaseFailure, IMMUTABLE};
 
 /// How long a statement waits for another writer of the file.
 const BUSY: Duration = Duration::from_secs(5);
@@ -35,9 +35,9 @@ pub fn reader(path: &Path) -> Result<Connection, DatabaseFailure> {
             // Readers write the index of a log, "-shm", into the folder of the database too.
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) if path.is_file() => {
                 DatabaseFailure::Refused(format!(
-                    "{}: {error}: a database whose journal is a log (WAL) needs write permission for its folder, \
-                     also to be read: allow that, copy the database, or add {IMMUTABLE} to its path, which is \
-                     wrong while others write to it",
+                    "{}: {error}: a database whose journal is a log (WAL) needs write permission for its \
+                     folder, also to be read: allow that, copy the database, or add {IMMUTABLE} to its path, \
+                     which is wrong while others write to it",
                     path.display()
                 ))
             }
@@ -49,9 +49,6 @@ pub fn reader(path: &Path) -> Result<Connection, DatabaseFailure> {
 fn log_of(path: &Path) -> Option<PathBuf> {
     Some(format!("{}-wal", path.to_str()?.strip_suffix(IMMUTABLE)?).into())
 }
-
-/// What is added to a path to read the database as a file that nothing writes.
-const IMMUTABLE: &str = "?immutable=1";
 
 /// The address of a database that is read as one that nothing writes, if its path ends so.
 fn immutable(path: &Path) -> Option<String> {

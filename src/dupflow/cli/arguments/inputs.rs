@@ -5,7 +5,9 @@ use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
-use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, WarcId, decompressed};
+use dupflow_connectors::formats::{
+    CsvQuote, FileFormat, IdRule, InputLayout, SurrogateRule, WarcId, decompressed,
+};
 use dupflow_connectors::inputs::{Input, listed, refused_beginning};
 use dupflow_core::doc::fields::{FieldRule, FieldRules};
 
@@ -56,6 +58,11 @@ pub struct ColumnArgs {
     #[arg(long, value_name = "NAME", value_parser = field_name)]
     pub ts_field: Option<String>,
 
+    /// The field or column of the operation: "upsert" or "delete"; "" where none says so, and all records are
+    /// upserts [default: op].
+    #[arg(long, value_name = "NAME", value_parser = operation_name)]
+    pub op_field: Option<String>,
+
     /// The separator of CSV and TSV columns: one character, or "tab" [default: a comma; for TSV a tab].
     #[arg(long, value_name = "CHARACTER", value_parser = InputLayout::separator)]
     pub csv_delimiter: Option<u8>,
@@ -64,6 +71,17 @@ pub struct ColumnArgs {
     /// tables of pandas and Spark [default: none].
     #[arg(long, value_name = "CHARACTER", value_parser = InputLayout::separator)]
     pub csv_escape: Option<u8>,
+
+    /// What encloses CSV and TSV cells: one character, or "none" for a table without quotes, in which each
+    /// line is a row; with --csv-escape '\' its cells have escapes, as in TSV of ClickHouse and PostgreSQL
+    /// (\t, \n, \\, and \N for NULL). A quote that is named is not examined [default: '"'].
+    #[arg(long, value_name = "CHARACTER", value_parser = CsvQuote::parse)]
+    pub csv_quote: Option<CsvQuote>,
+
+    /// What a lone surrogate in JSON means, half a character as "\ud83d" that has no other half: "bad", that
+    /// the record is bad if the string is read; "replace", U+FFFD [default: bad].
+    #[arg(long, value_enum, value_name = "RULE")]
+    pub json_surrogates: Option<SurrogateRule>,
 
     /// What an id that is in several files means: "once", a mistake, which is counted and warned about, and
     /// which fails lists to keep and to remove; "last", that the later document replaces the earlier one, as
@@ -195,8 +213,11 @@ impl ColumnArgs {
             id: self.id_field.clone().unwrap_or(default.id),
             text: self.text_field.clone().unwrap_or(default.text),
             ts: self.ts_field.clone().unwrap_or(default.ts),
+            op: self.op_field.clone().unwrap_or(default.op),
             csv_delimiter: self.csv_delimiter,
             csv_escape: self.csv_escape,
+            csv_quote: self.csv_quote.unwrap_or_default(),
+            surrogates: self.json_surrogates.unwrap_or_default(),
             warc_id: self.warc_id.unwrap_or_default(),
             ids: self.ids.unwrap_or_default(),
             canonical_url: self.canonical_url,
@@ -204,10 +225,13 @@ impl ColumnArgs {
     }
 }
 
-/// A field name: one or more names with points between them, none empty.
+/// A field name: one name, or names with points between them.
 pub(super) fn field_name(typed: &str) -> Result<String, String> {
-    let is_name = !typed.split('.').any(str::is_empty);
-    is_name
-        .then(|| typed.to_owned())
-        .ok_or_else(|| "expected a name, or names with points between them".to_owned())
+    let name = Some(typed.to_owned()).filter(|name| !name.is_empty());
+    name.ok_or_else(|| "expected a name, or names with points between them".to_owned())
+}
+
+/// A field name, or nothing.
+fn operation_name(typed: &str) -> Result<String, String> {
+    if typed.is_empty() { Ok(String::new()) } else { field_name(typed) }
 }

@@ -102,8 +102,10 @@ fn records(
 fn shown(out: &mut String, plan: &Plan, fields: &ShownFields, event: &DocEvent<'_>) -> std::fmt::Result {
     let ts = event.ts.map_or_else(String::new, |ts| format!(", ts {ts}"));
     let Some(text) = &event.text else { return writeln!(out, "  delete {}{ts}", quoted(event.id.as_str())) };
+    // A text alone may have any character.
+    let has_parts = !fields.in_text.is_empty();
     let mut parts = plan.scheme.text.parts(text);
-    let own = parts.next().unwrap_or_default();
+    let own = parts.next().filter(|_| has_parts).unwrap_or(text);
     let says = text::readable(own, &plan.scheme.text);
     let page = if matches!(&says, std::borrow::Cow::Owned(_)) { " of a page" } else { "" };
     let id = quoted(event.id.as_str());

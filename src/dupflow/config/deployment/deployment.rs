@@ -237,10 +237,7 @@ impl Deployment {
     /// The database file that is read; `None` if the source is no SQLite database.
     pub fn database_file(&self) -> Option<&Path> {
         match &self.source {
-            SourceConfig::Table(table) => match &table.address {
-                Address::Sqlite(path) => Some(path),
-                Address::Postgres(_) => None,
-            },
+            SourceConfig::Table(table) => table.address.file(),
             SourceConfig::Files { .. } | SourceConfig::Kafka { .. } => None,
         }
     }

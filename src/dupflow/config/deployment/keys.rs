@@ -1,6 +1,6 @@
 //! The keys of a deployment file.
 
-use super::source::reference;
+use super::source::{QUOTE_EXPECTED, reference};
 use super::{monitor, tables, views, watch};
 use crate::config::settings::DeploymentKey;
 use dupflow_connectors::intake::EpochRule;
@@ -51,6 +51,10 @@ const OWN_KEYS: &[DeploymentKey] = &[
         expected: "names with points between them, as in \"page.id\", or \"\": the record's key",
     },
     DeploymentKey { name: "source.ts_path", expected: "names with points between them, as in \"page.date\"" },
+    DeploymentKey {
+        name: "source.op_path",
+        expected: "names with points between them, as in \"page.op\", or \"\" for none",
+    },
     DeploymentKey { name: "source.headers", expected: "a list of names" },
     DeploymentKey {
         name: "source.fields",
@@ -70,6 +74,8 @@ const OWN_KEYS: &[DeploymentKey] = &[
         name: "csv.escape",
         expected: "one character of ASCII that is no quote, or \"\" for none",
     },
+    DeploymentKey { name: "csv.quote", expected: QUOTE_EXPECTED },
+    DeploymentKey { name: "json.surrogates", expected: "\"bad\" or \"replace\"" },
     DeploymentKey { name: "warc.id", expected: "\"record\" or \"uri\"" },
     DeploymentKey { name: "commit.interval", expected: "a time from \"1ms\" to \"60s\"" },
     DeploymentKey { name: "commit.records", expected: "a whole number from 1 to 2^53" },

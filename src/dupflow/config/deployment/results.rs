@@ -247,8 +247,13 @@ pub(super) fn output_format(
     let other = (is_nested.then_some(DECISIONS_ARE_JSON))
         .or(is_stream.then_some(stream))
         .or(is_read_back.then_some(read_back));
-    let misnamed =
-        || path.as_deref().filter(|_| is_kept).and_then(|path| OutputFormat::misnamed(path, set.is_some()));
+    // That an input would be lost is said elsewhere.
+    let is_read =
+        |file: &Path| matches!(source, SourceConfig::Table(table) if table.address.file() == Some(file));
+    let misnamed = || {
+        let written = path.as_deref().filter(|file| is_kept && !is_read(file))?;
+        OutputFormat::misnamed(written, set.is_some())
+    };
     if let Some(what) = format.missing().or(other.map(str::to_owned)).or_else(misnamed)
         && settings.sound(&[key, "sink.format", "sink.emit"])
     {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind};
 use dupflow_connectors::credential::Credential;
+use dupflow_connectors::formats::named_path;
 use dupflow_connectors::intake::interval;
 use dupflow_core::run::missing_feature;
 
@@ -40,9 +41,9 @@ pub(super) fn time(settings: &mut FileSettings, key: &str, most: Duration) -> Op
     settings.read(key, |v| interval(v.text()?).filter(|time| *time <= most))
 }
 
-/// The names of a dotted path; `None` if one of them is empty.
+/// The names of a dotted path; `None` if it is empty.
 pub(super) fn dotted_names(path: &str) -> Option<Vec<String>> {
-    path.split('.').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty())).collect()
+    (!path.is_empty()).then(|| named_path(path))
 }
 
 /// The system that a source reads from or a sink writes to.

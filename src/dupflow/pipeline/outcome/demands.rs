@@ -62,8 +62,8 @@ impl Demands {
             unmet.push(line);
         }
         let unread = &measures.unread;
-        let allowed = self.max_unread.or((self.is_list || self.max_bad.is_some()).then_some(0));
-        if allowed.is_some_and(|allowed| unread.count > allowed) {
+        let most = self.max_unread.or((self.is_list || self.max_bad.is_some()).then_some(0));
+        if most.is_some_and(|most| unread.count > most) {
             let first = unread.first.as_deref().map_or_else(String::new, |first| format!(" ({first})"));
             unmet.push(format!(
                 "{} not read, or only in part{first}: how many records that hides is not known, so that no \

@@ -286,7 +286,7 @@ impl UnitReader {
         self.find(Self::begins_with_record)
     }
 
-    /// Moves to the first unit from here on whose beginning can be decompressed; false at the end of the file.
+    /// Moves to the first unit from here on whose beginning can be decompressed; false at the end of the
     /// file.
     pub(crate) fn find_unit(&mut self) -> Result<bool, ArchiveError> {
         self.find(|units| units.more().map(|_| true))

@@ -1,4 +1,5 @@
 mod feeds;
+mod hostile;
 mod places;
 
 use std::collections::BTreeMap;

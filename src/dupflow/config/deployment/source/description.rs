@@ -1,9 +1,9 @@
 //! The settings of a source that decide which document a record becomes, as named values.
 //!
-//! Every key of the tables `[source]`, `[csv]` and `[warc]` has a class in `tests/cli/rules.rs`.
+//! Every key of the tables `[source]`, `[csv]`, `[json]` and `[warc]` has a class in `tests/cli/rules.rs`.
 
 use super::SourceConfig;
-use dupflow_connectors::formats::{IdRule, ValueFormat, WarcId};
+use dupflow_connectors::formats::{IdRule, SurrogateRule, ValueFormat, WarcId};
 use dupflow_connectors::tables::Relation;
 use dupflow_connectors::tables::database::Address;
 use dupflow_core::description::{Description, FieldValue};
@@ -36,10 +36,13 @@ impl SourceConfig {
                 put("source.id_path", layout.id.clone(), "id");
                 put("source.text_path", layout.text.clone(), "text");
                 put("source.ts_path", layout.ts.clone(), "ts");
+                put("source.op_path", operation(&layout.op), "op");
                 let byte =
                     |byte: Option<u8>| byte.map_or_else(String::new, |byte| char::from(byte).to_string());
                 put("csv.delimiter", byte(layout.csv_delimiter), "");
                 put("csv.escape", byte(layout.csv_escape), "");
+                put("csv.quote", layout.csv_quote.name().unwrap_or_default(), "");
+                put("json.surrogates", surrogates(layout.surrogates), "");
                 let ids = match layout.ids {
                     // Both rules give a document the same id.
                     IdRule::Once | IdRule::Last => "",
@@ -59,6 +62,8 @@ impl SourceConfig {
                 put("source.format", format.to_owned(), "");
                 put("source.text_path", shape.text.join("."), "text");
                 put("source.ts_path", shape.ts.join("."), "ts");
+                put("source.op_path", operation(&shape.op.join(".")), "op");
+                put("json.surrogates", surrogates(shape.surrogates), "");
                 put("source.id_path", shape.id.as_ref().map_or_else(String::new, |id| id.join(".")), "");
             }
             // The settings of a table are column names, and each start compares its rows with the output.
@@ -102,6 +107,16 @@ impl SourceConfig {
             }
         }
     }
+}
+
+/// The field of the operation; one that is not read is an empty name in quotes.
+fn operation(path: &str) -> String {
+    if path.is_empty() { "\"\"".to_owned() } else { path.to_owned() }
+}
+
+/// What lone surrogates mean; empty for the default.
+fn surrogates(rule: SurrogateRule) -> String {
+    if rule == SurrogateRule::Replace { "replace".to_owned() } else { String::new() }
 }
 
 /// A hash of the server and the name of the database, without user, password and options.

@@ -11,7 +11,9 @@ use crate::config::deployment::values::{
     System, dotted_names, key_names, path, required_topic, seconds, system, time,
 };
 use crate::config::settings::{ConfigValue, FileSettings, ProblemKind, without_effect};
-use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, RecordShape, ValueFormat, WarcId};
+use dupflow_connectors::formats::{
+    CsvQuote, FileFormat, IdRule, InputLayout, RecordShape, SurrogateRule, ValueFormat, WarcId, named_path,
+};
 use dupflow_connectors::inputs::{GoneInputs, listed, unreadable};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::Start;
@@ -90,8 +92,12 @@ const FILES_KEYS: &[&str] = &[
     GONE_KEY,
     "csv.delimiter",
     "csv.escape",
+    "csv.quote",
     "warc.id",
 ];
+/// The values of `csv.quote`.
+pub(in crate::config::deployment) const QUOTE_EXPECTED: &str =
+    "one character of ASCII that is no letter, or \"none\" for a table without quotes; \"\": a double quote";
 const CANONICAL_KEY: &str = "source.canonical_url";
 const GONE_KEY: &str = "source.gone";
 /// Also a key of tables, which are followed too.
@@ -101,7 +107,15 @@ const FOLLOW_KEY: &str = "source.follow";
 const TOPIC_REFRESH: u64 = 30;
 
 const TOPIC_KEYS: &[&str] = &["source.topic", "source.start", "source.headers", "source.refresh_seconds"];
-const RECORD_KEYS: &[&str] = &["source.format", "source.text_path", "source.id_path", "source.ts_path"];
+const RECORD_KEYS: &[&str] = &[
+    "source.format",
+    "source.text_path",
+    "source.id_path",
+    "source.ts_path",
+    "source.op_path",
+    SURROGATES_KEY,
+];
+const SURROGATES_KEY: &str = "json.surrogates";
 const COMMIT_KEYS: &[&str] = &["commit.interval", "commit.records", "commit.bytes"];
 /// Reads the tables `[source]`, `[csv]` and `[warc]`.
 pub(super) fn source(settings: &mut FileSettings, fields: &FieldRules) -> SourceConfig {
@@ -198,7 +212,7 @@ fn topic(settings: &mut FileSettings) -> SourceConfig {
             settings,
             "source.format",
             "text",
-            &["source.text_path", "source.id_path", "source.ts_path"],
+            &["source.text_path", "source.id_path", "source.ts_path", "source.op_path", SURROGATES_KEY],
         );
     }
     let text = settings.read("source.text_path", |v| dotted_names(v.text()?));
@@ -207,13 +221,16 @@ fn topic(settings: &mut FileSettings) -> SourceConfig {
         path => dotted_names(path).map(Some),
     });
     let name = |value: &ConfigValue| value.text().filter(|name| !name.is_empty()).map(str::to_owned);
+    let default = RecordShape::default();
     let shape = RecordShape {
         format,
         text: text.unwrap_or_else(|| vec!["text".to_owned()]),
         ts: settings
             .read("source.ts_path", |v| dotted_names(v.text()?))
             .unwrap_or_else(|| vec!["ts".to_owned()]),
+        op: settings.read("source.op_path", operation).map(|op| named_path(&op)).unwrap_or(default.op),
         id: id.flatten(),
+        surrogates: surrogates(settings, SURROGATES_KEY),
         headers: settings.read("source.headers", |v| v.list(name)).unwrap_or_default(),
         // Set later, from the retention of the pipeline.
         needs_time: false,
@@ -233,8 +250,11 @@ pub(super) struct LayoutKeys {
     pub(super) id: &'static str,
     pub(super) text: &'static str,
     pub(super) ts: Option<&'static str>,
+    pub(super) op: &'static str,
     pub(super) csv_delimiter: &'static str,
     pub(super) csv_escape: &'static str,
+    pub(super) csv_quote: &'static str,
+    pub(super) surrogates: &'static str,
     pub(super) warc_id: &'static str,
     pub(super) ids: &'static str,
     /// Values of `ids`.
@@ -247,8 +267,11 @@ const SOURCE_LAYOUT: LayoutKeys = LayoutKeys {
     id: "source.id_path",
     text: "source.text_path",
     ts: Some("source.ts_path"),
+    op: "source.op_path",
     csv_delimiter: "csv.delimiter",
     csv_escape: "csv.escape",
+    csv_quote: "csv.quote",
+    surrogates: SURROGATES_KEY,
     warc_id: "warc.id",
     ids: "source.ids",
     id_rules: &[("once", IdRule::Once), ("file", IdRule::File), ("last", IdRule::Last)],
@@ -277,14 +300,39 @@ pub(super) fn layout(settings: &mut FileSettings, keys: &LayoutKeys) -> InputLay
         id: settings.read(keys.id, name).flatten().unwrap_or(default.id),
         text: settings.read(keys.text, name).flatten().unwrap_or(default.text),
         ts: keys.ts.and_then(|ts| settings.read(ts, name).flatten()).unwrap_or(default.ts),
+        op: settings.read(keys.op, operation).unwrap_or(default.op),
         csv_delimiter: settings.read(keys.csv_delimiter, separator).flatten(),
         csv_escape: settings.read(keys.csv_escape, separator).flatten(),
+        csv_quote: settings.read(keys.csv_quote, quote).unwrap_or_default(),
+        surrogates: surrogates(settings, keys.surrogates),
         warc_id: settings
             .choose(keys.warc_id, &[("record", WarcId::Record), ("uri", WarcId::Uri)], &[])
             .unwrap_or_default(),
         ids: ids(settings, keys),
         canonical_url: settings.read(keys.canonical_url, ConfigValue::boolean).unwrap_or_default(),
     }
+}
+
+/// The field of the operation; empty for none.
+fn operation(value: &ConfigValue) -> Option<String> {
+    match value.text()? {
+        "" => Some(String::new()),
+        path => dotted_names(path).map(|names| names.join(".")),
+    }
+}
+
+/// What encloses cells; an empty text is what is usual.
+fn quote(value: &ConfigValue) -> Option<CsvQuote> {
+    match value.text()? {
+        "" => Some(CsvQuote::Usual),
+        typed => CsvQuote::parse(typed).ok(),
+    }
+}
+
+/// What lone surrogates mean.
+fn surrogates(settings: &mut FileSettings, key: &'static str) -> SurrogateRule {
+    let rules = [("bad", SurrogateRule::Bad), ("replace", SurrogateRule::Replace)];
+    settings.choose(key, &rules, &[]).unwrap_or_default()
 }
 
 /// A column separator or an escape character: one byte, or `None` for an empty text.

@@ -3,14 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{LayoutKeys, layout};
+use super::{LayoutKeys, QUOTE_EXPECTED, layout};
 use crate::config::deployment::values::{key_names, path};
 use crate::config::settings::{DeploymentKey, FileSettings, ProblemKind};
 use dupflow_connectors::formats::{IdRule, InputLayout};
 use dupflow_connectors::inputs::unreadable;
 
 /// The keys of `[reference]`.
-pub(in crate::config::deployment) const KEYS: [DeploymentKey; 9] = [
+pub(in crate::config::deployment) const KEYS: [DeploymentKey; 12] = [
     DeploymentKey { name: "reference.inputs", expected: "a list of paths, or [] for none" },
     DeploymentKey {
         name: "reference.format",
@@ -24,6 +24,10 @@ pub(in crate::config::deployment) const KEYS: [DeploymentKey; 9] = [
         name: "reference.text_path",
         expected: "names with points between them, as in \"page.body\"",
     },
+    DeploymentKey {
+        name: "reference.op_path",
+        expected: "names with points between them, as in \"page.op\", or \"\" for none",
+    },
     DeploymentKey { name: "reference.ids", expected: "\"once\" or \"file\"" },
     DeploymentKey { name: "reference.canonical_url", expected: "true or false" },
     DeploymentKey {
@@ -34,6 +38,8 @@ pub(in crate::config::deployment) const KEYS: [DeploymentKey; 9] = [
         name: "reference.csv_escape",
         expected: "one character of ASCII that is no quote, or \"\" for none",
     },
+    DeploymentKey { name: "reference.csv_quote", expected: QUOTE_EXPECTED },
+    DeploymentKey { name: "reference.json_surrogates", expected: "\"bad\" or \"replace\"" },
     DeploymentKey { name: "reference.warc_id", expected: "\"record\" or \"uri\"" },
 ];
 
@@ -43,8 +49,11 @@ const LAYOUT: LayoutKeys = LayoutKeys {
     text: "reference.text_path",
     // A document of a reference has no time: it does not expire.
     ts: None,
+    op: "reference.op_path",
     csv_delimiter: "reference.csv_delimiter",
     csv_escape: "reference.csv_escape",
+    csv_quote: "reference.csv_quote",
+    surrogates: "reference.json_surrogates",
     warc_id: "reference.warc_id",
     ids: "reference.ids",
     // A later document replaces none: the reference is no feed.

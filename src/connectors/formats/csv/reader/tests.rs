@@ -1,6 +1,6 @@
 use std::io::{Cursor, Read};
 
-use super::super::samples::{Harm, ReadResult, harmed, texts};
+use super::super::super::samples::{Harm, ReadResult, harmed, texts};
 use super::*;
 
 fn columns(fields: &[&str]) -> WantedColumns {
@@ -103,7 +103,7 @@ fn lines_are_counted() {
 fn a_bad_row_is_kept_as_a_row() {
     let cells = ["k1", "some \"text\", with\ttab,\nand line in c:\\n\\", "yesterday", ""];
     for (delimiter, escape) in [(b',', None), (b'\t', None), (b'\t', Some(b'\\'))] {
-        let dialect = Dialect { delimiter, escape };
+        let dialect = Dialect { escape, ..Dialect::from(delimiter) };
         let names = ["id", "text", "ts", "op"];
         let bad = |at: usize, cell: &'static str| {
             let mut row = cells.map(str::to_owned);
@@ -276,7 +276,144 @@ fn digits_are_seconds_in_tables_and_a_year_in_archives() {
             "WARC/1.1\r\nWARC-Type: conversion\r\nWARC-Date: {time}\r\nContent-Length: 1\r\n\r\nt\r\n\r\n"
         );
         let bytes = Box::new(Cursor::new(archive.into_bytes()));
-        let mut rows = super::super::warc(bytes, &columns(&[]), crate::formats::WarcId::Record);
+        let mut rows = crate::formats::warc(bytes, &columns(&[]), crate::formats::WarcId::Record);
         assert_eq!((rows.next(&mut row), row.ts), (Ok(NextRow::Row), in_archive), "{time:?}");
+    }
+}
+
+fn read_as(dialect: Dialect, bytes: &str) -> (Vec<String>, Vec<BadRecord>, Vec<String>) {
+    for capacity in [1, 5, 1 << 16] {
+        let bytes = std::io::BufReader::with_capacity(capacity, Cursor::new(bytes.as_bytes().to_vec()));
+        let mut csv = CsvReader::new(Box::new(bytes), &columns(&[]), dialect);
+        let (mut row, mut texts, mut bad) = (FileRow::default(), Vec::new(), Vec::new());
+        loop {
+            match csv.next(&mut row) {
+                Ok(NextRow::End) => break,
+                Ok(_) => match &row.text {
+                    RowText::Is(text) => texts.push(String::from_utf8(text.clone()).unwrap()),
+                    other => panic!("{other:?}"),
+                },
+                Err(damage) => bad.push(damage.reason),
+            }
+        }
+        if capacity > 5 {
+            return (texts, bad, csv.notes());
+        }
+    }
+    unreachable!("the last capacity returns")
+}
+
+const TAB: u8 = b'\t';
+const NAMED: Dialect = Dialect { delimiter: TAB, quote: Some(b'"'), escape: None, is_examined: false };
+const LINES: Dialect = Dialect { delimiter: TAB, quote: None, escape: None, is_examined: false };
+const ESCAPED: Dialect = Dialect { escape: Some(b'\\'), ..LINES };
+
+/// The merged rows are one bad record, and the note says how many there are.
+#[test]
+fn an_open_quote_that_swallows_rows_is_noticed() {
+    let table = "id\ttext\n1\t\"Hello\n2\tsecond\n3\ta \"quoted\" word\n4\tfourth\n";
+    let (texts, bad, notes) = read_as(TAB.into(), table);
+    assert_eq!((texts, bad), (vec!["fourth".to_owned()], vec![BadRecord::OpenQuote]));
+    let [note] = &notes[..] else { panic!("{notes:?}") };
+    assert!(
+        note.starts_with("2 rows are inside other rows, behind an open quote, the first in line 2: "),
+        "{note}"
+    );
+    let whole = |all: &[&str]| (all.iter().map(|&text| text.into()).collect(), Vec::new(), Vec::new());
+    let as_lines = ["\"Hello", "second", "a \"quoted\" word", "fourth"];
+    assert_eq!(read_as(LINES, table), whole(&as_lines));
+    let as_named = ["Hello\n2\tsecond\n3\ta quoted\" word", "fourth"];
+    assert_eq!(read_as(NAMED, table), whole(&as_named), "by the word of the user");
+}
+
+/// It loses only the quotes.
+#[test]
+fn text_behind_a_closing_quote_is_a_note() {
+    let (texts, bad, notes) = read_as(TAB.into(), "id\ttext\na\t\"x\" y\nb\tz\n");
+    assert_eq!((texts, bad.len(), notes.len()), (vec!["x y".to_owned(), "z".to_owned()], 0, 1));
+    assert!(notes[0].starts_with("1 rows have text behind a closing quote"), "{notes:?}");
+}
+
+/// Lines, separators that no row has, and a comma in prose.
+#[test]
+fn tables_that_are_valid_in_any_reading_have_no_note() {
+    for (dialect, valid) in [
+        (TAB.into(), "id\ttext\n1\t\"a\n\tb\tc\n\"\"d\"\"\"\n"),
+        (b','.into(), "id,text\n1,\"Hello\nDear all, thanks\"\n"),
+        (b','.into(), "id,text\n\"1\" ,\"x\ny\" \n"),
+        (TAB.into(), "\"id\"\ttext\n1\t\"Hello\n2\tsecond\"\n"),
+    ] {
+        let (texts, bad, notes) = read_as(dialect, valid);
+        assert_eq!((texts.len(), bad.len(), notes.len()), (1, 0, 0), "{valid:?}: {notes:?}");
+    }
+}
+
+/// A row with what only quotes allow shows that a later cell is in quotes, whatever it holds.
+#[test]
+fn a_table_shows_that_it_is_written_with_quotes() {
+    for (before, bad) in [("a\tb", 0), ("a \"\"b\"\"", 0), ("a", 1)] {
+        let table = format!("id\ttext\n0\t\"{before}\"\n1\t\"Hello\n2\tsecond\"\n");
+        let (texts, found, _) = read_as(TAB.into(), &table);
+        assert_eq!((texts.len(), found), (2 - bad, vec![BadRecord::OpenQuote; bad]), "{before}");
+    }
+}
+
+#[test]
+fn null_is_no_text() {
+    let table = "\"id\",\"text\"\n1,\\N\n2,NULL\n3,\"\\N\"\n4,\"NULL\"\n\\N,null\n\"6\",\\N\n7,\n";
+    let (texts, bad, notes) = read_as(b','.into(), table);
+    assert_eq!(texts, ["\\N", "NULL", "null", ""]);
+    assert_eq!(bad, [BadRecord::MissingText; 3]);
+    assert!(notes[0].starts_with("4 cells are \\N or NULL without quotes"), "{notes:?}");
+}
+
+#[test]
+fn null_is_absent_in_every_column() {
+    let found = read("id,op,ts,text,meta.title\n\\N,NULL,\\N,t,\\N\nb,delete,,\\N,x\n");
+    let [first, second] = &found.rows[..] else { panic!("{found:?}") };
+    assert_eq!((&first.id, first.ts, &first.fields[0]), (&None, None, &Vec::new()));
+    assert_eq!(second.text, RowText::Deleted);
+    let (texts, bad, _) = read_as(ESCAPED, "id\ttext\n1\t\\N\n2\t\\\\N\n3\tNULL\n4\t\\NULL\n");
+    assert_eq!((texts, bad.len()), (vec!["\\N".to_owned(), "NULL".to_owned()], 2));
+}
+
+/// As ClickHouse, PostgreSQL and MySQL write them; the last one escapes a tab and a line end as they are.
+#[test]
+fn lines_without_quotes_have_escapes_on_request() {
+    let table =
+        "\u{feff}id\ttext\r\n1\ta\\tb\\nc\\\\d\\'e\r\n\r\n2\tx\\\ty\\\nz\n3\t\"open\n4\tshort\tlong\n5\t\\\\";
+    let (texts, bad, _) = read_as(ESCAPED, table);
+    assert_eq!(texts, ["a\tb\nc\\d'e", "x\ty\nz", "\"open", "\\"]);
+    assert_eq!(bad, [BadRecord::Unreadable]);
+    let mut lines = CsvReader::new(Box::new(table.as_bytes()), &columns(&[]), ESCAPED);
+    let mut row = FileRow::default();
+    let damage = std::iter::from_fn(|| Some(lines.next(&mut row))).find_map(Result::err).unwrap();
+    assert_eq!((damage.place, &*damage.head), (RecordPlace::Line(7), &b"4\tshort\tlong"[..]));
+}
+
+#[test]
+fn lines_without_quotes_end_with_a_line_feed_and_have_a_maximum() {
+    let (read, ..) = read_as(LINES, "id\ttext\n1\ta\\tb\rc\n");
+    assert_eq!(read, ["a\\tb\rc"], "a carriage return alone ends no line");
+    let long = "x".repeat(MAX_RECORD_BYTES);
+    for end in ["\n", "\r\n"] {
+        let (texts, bad, _) = read_as(LINES, &format!("id\ttext{end}1\t{long}{end}2\ta{end}"));
+        assert_eq!((texts, bad), (vec!["a".to_owned()], vec![BadRecord::TooLong]));
+    }
+}
+
+/// pandas does not quote it.
+#[test]
+fn a_carriage_return_alone_is_named_with_its_line() {
+    let found = read("id,text\n1,plain\n2,one\rtwo\n3,\"four\rfive\"\n");
+    assert_eq!(found.texts(), ["plain", "one", "four\rfive"]);
+    let [damage] = &found.damages[..] else { panic!("{found:?}") };
+    assert_eq!(damage.place, RecordPlace::Line(3));
+    assert!(damage.cause.as_deref().unwrap().contains("a carriage return alone ends a row"), "{damage:?}");
+    let (.., all) = read_as(b','.into(), "id,text\n1,plain\n2,one\rtwo\n");
+    assert!(all[0].starts_with("1 rows end with a carriage return alone, the first in line 3"), "{all:?}");
+    for same in ["id,text\r1,a\r2,b\r", "id,text\r\n1,a\r\n2,b\r\n", "id,text\r\n1,a\r\n2,b\r"] {
+        let (texts, bad, notes) = read_as(b','.into(), same);
+        assert_eq!((texts.len(), bad.len(), notes.len()), (2, 0, 0), "{same:?}: {notes:?}");
     }
 }

@@ -6,7 +6,7 @@
 use crate::formats::{Damage, FileRow, NextRow, RowReader};
 
 /// Rows with the columns of their path.
-pub(super) struct PartitionRows {
+pub(crate) struct PartitionRows {
     rows: Box<dyn RowReader>,
     /// The index of each further field that the path has, and its value.
     given: Vec<(usize, Vec<u8>)>,
@@ -14,7 +14,7 @@ pub(super) struct PartitionRows {
 
 impl PartitionRows {
     /// The rows, with the values that the path gives to these fields.
-    pub(super) fn of(rows: Box<dyn RowReader>, given: Vec<(usize, Vec<u8>)>) -> Box<dyn RowReader> {
+    pub(crate) fn with(rows: Box<dyn RowReader>, given: Vec<(usize, Vec<u8>)>) -> Box<dyn RowReader> {
         if given.is_empty() { rows } else { Box::new(Self { rows, given }) }
     }
 }
@@ -35,10 +35,14 @@ impl RowReader for PartitionRows {
     fn cut(&self) -> u64 {
         self.rows.cut()
     }
+
+    fn notes(&self) -> Vec<String> {
+        self.rows.notes()
+    }
 }
 
 /// The fields of these that are columns of a path, each with its index and its value; empty for null.
-pub(super) fn given(path: &str, fields: &[String]) -> Vec<(usize, Vec<u8>)> {
+pub(crate) fn path_columns(path: &str, fields: &[String]) -> Vec<(usize, Vec<u8>)> {
     const NULL: &[u8] = b"__HIVE_DEFAULT_PARTITION__";
     let Some((folders, _)) = path.rsplit_once('/') else { return Vec::new() };
     let columns = folders.split('/').filter_map(|part| part.split_once('='));
@@ -71,7 +75,7 @@ mod tests {
     fn columns_are_names_of_folders() {
         let fields = ["lang", "day", "none"].map(str::to_owned);
         let of = |path: &str| {
-            let found = given(path, &fields);
+            let found = path_columns(path, &fields);
             found.into_iter().map(|(n, value)| (n, String::from_utf8(value).unwrap())).collect::<Vec<_>>()
         };
         let some = |n: usize, value: &str| (n, value.to_owned());

@@ -1,10 +1,12 @@
+mod valid;
+
 use std::io;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray, FixedLenByteArrayType,
-    Int32Type, Int64Type,
+    FloatType, Int32Type, Int64Type,
 };
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -192,6 +194,45 @@ fn values_of_all_types_are_text_or_time() {
     let by_day = read(&file, &WantedColumns { ts: "day".to_owned(), ..columns });
     assert_eq!(by_day.rows[1].ts, Some(259_200.0));
     assert_eq!((by_day.damages.len(), by_day.damages[0].reason), (1, BadRecord::MissingText));
+}
+
+#[test]
+fn a_double_is_an_id_if_it_is_one_whole_number() {
+    let schema = "message m { optional double id; required float single; required binary text (UTF8); }";
+    let ids = [1.0, -0.0, 1.5, 9_007_199_254_740_991.0, 9_007_199_254_740_992.0, -1.7e38, f64::NAN];
+    let singles = [1.0, -0.0, 1.5, 16_777_215.0, 16_777_216.0, -1.7e38, f32::NAN, 0.0];
+    let file = file(schema, Compression::UNCOMPRESSED, 1, |_, group| {
+        put::<DoubleType>(group, &ids, Some(&[1, 1, 1, 1, 1, 1, 1, 0]), None);
+        put::<FloatType>(group, &singles, None, None);
+        put::<ByteArrayType>(group, &bytes(&["t"; 8]), None, None);
+    });
+    let found = read(&file, &columns("text", "id", &[]));
+    assert_eq!(found.ids(), ["1", "0", "1.5", "9007199254740991", ""]);
+    let bad: Vec<_> = found.damages.iter().map(|damage| (damage.reason, damage.place)).collect();
+    assert_eq!(bad, [4, 5, 6].map(|row| (BadRecord::BadId, RecordPlace::Record(row))));
+    let cause = found.damages[0].cause.as_deref().unwrap();
+    assert!(cause.starts_with("the ids are DOUBLE, and 9007199254740992 stands for several"), "{cause}");
+    let by_single = read(&file, &columns("text", "single", &[]));
+    assert_eq!((by_single.ids(), by_single.damages.len()), (vec!["1", "0", "1.5", "16777215", "0"], 3));
+    assert!(by_single.damages[0].cause.as_deref().unwrap().starts_with("the ids are FLOAT"));
+}
+
+/// A name is compared as a whole, with its points; an empty name of the operation is that of no column.
+#[test]
+fn names_with_points_and_the_operation() {
+    let schema = "message m { required binary id (UTF8); required binary text. (UTF8); \
+        required binary op (UTF8); required binary action (UTF8); }";
+    let file = file(schema, Compression::UNCOMPRESSED, 1, |_, group| {
+        for column in [["a", "b"], ["one", "two"], ["u/someone", "delete"], ["delete", "upsert"]] {
+            put::<ByteArrayType>(group, &bytes(&column), None, None);
+        }
+    });
+    let named = |op: &str| read(&file, &WantedColumns { op: op.to_owned(), ..columns("text.", "id", &[]) });
+    assert_eq!(named("").texts(), ["one", "two"]);
+    assert_eq!((&named("action").rows[0].text, named("action").rows.len()), (&RowText::Deleted, 2));
+    assert_eq!(named("op").damages[0].reason, BadRecord::UnknownOp);
+    let missing = named("absent").damages.remove(0);
+    assert!(missing.ends && missing.lack().is_some_and(|lack| lack.contains("no column \"absent\"")));
 }
 
 #[test]

@@ -3,21 +3,30 @@
 //! A file, decompressed -> its rows. The first row names the columns; a name is compared as a whole, with its
 //! dots. Fields are quoted with `"`, which is doubled inside; a quoted field may contain line ends. Blank
 //! lines are not rows. An empty cell in the column of the id, the time or the operation means that there is
-//! none. The time is in unix seconds or an ISO 8601 date.
+//! none, and so does `\N` or `NULL` without quotes in any column. The time is in unix seconds or an ISO 8601
+//! date.
 //!
 //! A row with a number of fields different from the first row is bad, and so is a row whose quoted field is
-//! still open at the end of the file. A file that is truncated at the end of a row cannot be distinguished
-//! from a complete one.
+//! still open at the end of the file. So is one with a quote that seems to be none, since it encloses what
+//! looks like further rows, unless the user has named the quote. A file that is truncated at the end of a row
+//! cannot be distinguished from a complete one.
 //!
 //! A bad row is kept completely, as a row; of one that is too long, the beginning is kept.
+
+mod lines;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::io::{self, BufRead};
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+use memchr::memchr;
 
-use super::bad_record::{BadRecord, MAX_RECORD_BYTES, RecordPlace};
-use super::rows::{Damage, FileRow, NextRow, RowReader, RowText, WantedColumns, found, no_time};
+use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES, RecordPlace};
+use super::super::rows::{Damage, FileRow, NextRow, RowReader, RowText, WantedColumns, found, no_time};
+use super::dialect::{Dialect, QuoteFlaws, is_null};
+use super::findings::{Findings, QUOTE_ADVICE};
 use crate::instant;
 
 /// Maximum number of columns, inclusive.
@@ -25,64 +34,6 @@ const MAX_COLUMNS: usize = 1 << 16;
 
 /// Bytes that are kept of a row that is too long.
 const KEPT: usize = 256;
-
-/// How a table is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dialect {
-    /// The separator of cells.
-    pub(crate) delimiter: u8,
-    /// A byte that escapes a quote inside quotes, in addition to a doubled quote. Of a table that has one, a
-    /// doubled quote is read and not written: other programs may not read it there.
-    pub(crate) escape: Option<u8>,
-}
-
-impl Dialect {
-    /// Appends a cell, in quotes if its content needs them.
-    pub(crate) fn push_cell(self, content: &[u8], out: &mut Vec<u8>) {
-        let is_special = |byte: &u8| {
-            matches!(byte, b'"' | b'\r' | b'\n') || *byte == self.delimiter || self.escape == Some(*byte)
-        };
-        if content.iter().any(is_special) {
-            self.push_quoted(content, out);
-        } else {
-            out.extend_from_slice(content);
-        }
-    }
-
-    /// Appends a cell in quotes.
-    pub(crate) fn push_quoted(self, content: &[u8], out: &mut Vec<u8>) {
-        out.push(b'"');
-        for byte in content {
-            if *byte == b'"' || self.escape == Some(*byte) {
-                out.push(self.escape.unwrap_or(b'"'));
-            }
-            out.push(*byte);
-        }
-        out.push(b'"');
-    }
-
-    /// Appends cells with a delimiter between any two. A single empty one is in quotes, as it would be no row
-    /// otherwise.
-    pub(crate) fn push_row<'c>(self, cells: impl Iterator<Item = &'c [u8]>, out: &mut Vec<u8>) {
-        let begin = out.len();
-        for (place, cell) in cells.enumerate() {
-            if place > 0 {
-                out.push(self.delimiter);
-            }
-            self.push_cell(cell, out);
-        }
-        if out.len() == begin {
-            self.push_quoted(&[], out);
-        }
-    }
-}
-
-/// A doubled quote is the only escape.
-impl From<u8> for Dialect {
-    fn from(delimiter: u8) -> Self {
-        Self { delimiter, escape: None }
-    }
-}
 
 /// A reader of a table.
 pub(crate) struct CsvReader {
@@ -100,8 +51,18 @@ pub(crate) struct CsvReader {
     is_at_end: bool,
     /// Whether the last byte was a carriage return, which a line feed may follow.
     ends_half: bool,
-    /// The bytes of the present row in the file, with blank lines before it, if they are kept.
-    raw: Option<Vec<u8>>,
+    /// The bytes of the present row in the file, with blank lines before it, where they are kept or the row
+    /// does not end in the bytes that were read with its beginning.
+    raw: Vec<u8>,
+    keeps_raw: bool,
+    /// Whether each cell of the present row is in quotes, or has escapes; empty if none is.
+    quoted: Vec<bool>,
+    flaws: QuoteFlaws,
+    /// Whether the rows so far show that the table is written with quotes.
+    is_written: bool,
+    /// Whether the row before ended with a carriage return alone, in a table whose first row did not.
+    is_behind_return: bool,
+    findings: Findings,
 }
 
 /// Indices of columns, from 0.
@@ -133,12 +94,36 @@ impl RowReader for CsvReader {
             return Ok(NextRow::End);
         };
         if self.ends.len() != columns.count {
-            let cause = format!("{} fields in a table of {} columns", self.ends.len(), columns.count);
+            let why = if self.flaws.swallowed > 0 {
+                format!("; a cell in quotes has line ends: {QUOTE_ADVICE}")
+            } else if self.findings.has_feeds && (self.is_behind_return || self.ends_half) {
+                "; a carriage return alone ends a row, and cells that have one have to be in quotes"
+                    .to_owned()
+            } else {
+                String::new()
+            };
+            let cause = format!("{} fields in a table of {} columns{why}", self.ends.len(), columns.count);
             return Err(self.damage(BadRecord::Unreadable, cause));
         }
-        let cell = |at: Option<usize>| at.map_or(&[][..], |at| self.cell(at));
+        if self.flaws.swallowed > 0 {
+            let cause = format!(
+                "a cell in quotes has {} line ends and what looks like rows; {QUOTE_ADVICE}; if it has \
+                 quotes, name them: --csv-quote '\"'",
+                self.flaws.swallowed
+            );
+            return Err(self.damage(BadRecord::OpenQuote, cause));
+        }
+        let wanted = [columns.id, Some(columns.text), columns.ts, columns.op].into_iter().flatten();
+        let nulls =
+            wanted.chain(columns.fields.iter().flatten().copied()).filter(|at| self.is_null(*at)).count();
+        let is_text_null = self.is_null(columns.text);
+        let cell = |at: Option<usize>| {
+            let at = at.filter(|at| nulls == 0 || !self.is_null(*at));
+            at.map_or(&[][..], |at| self.cell(at))
+        };
         let text = |at| std::str::from_utf8(cell(at)).map(str::trim).unwrap_or("?");
         row.text = match text(columns.op) {
+            "" | "upsert" if is_text_null => RowText::Missing,
             "" | "upsert" => RowText::Is(cell(Some(columns.text)).to_vec()),
             "delete" => RowText::Deleted,
             other => {
@@ -156,10 +141,19 @@ impl RowReader for CsvReader {
         let id = cell(columns.id);
         row.id = (!id.is_empty()).then(|| id.to_vec());
         row.fields = columns.fields.iter().map(|at| cell(*at).to_vec()).collect();
+        let line = self.line;
+        if nulls > 0 {
+            self.findings.null.add(nulls, line);
+        }
         match row.flaw() {
+            Some((BadRecord::MissingText, _)) => Err(self.damage(BadRecord::MissingText, "it is NULL")),
             Some((reason, cause)) => Err(Damage { cause, ..self.damage(reason, "") }),
             None => Ok(NextRow::Row),
         }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.findings.notes()
     }
 }
 
@@ -171,10 +165,12 @@ impl CsvReader {
         dialect: impl Into<Dialect>,
     ) -> Self {
         let dialect = dialect.into();
-        let Dialect { delimiter, escape } = dialect;
+        let Dialect { delimiter, escape, quote, .. } = dialect;
+        let mut builder = ReaderBuilder::new();
+        builder.delimiter(delimiter).escape(escape).quoting(quote.is_some()).quote(quote.unwrap_or(b'"'));
         Self {
             file,
-            reader: ReaderBuilder::new().delimiter(delimiter).escape(escape).build(),
+            reader: builder.build(),
             dialect,
             names: columns.clone(),
             columns: None,
@@ -183,7 +179,13 @@ impl CsvReader {
             line: 1,
             is_at_end: false,
             ends_half: false,
-            raw: None,
+            raw: Vec::new(),
+            keeps_raw: false,
+            quoted: Vec::new(),
+            flaws: QuoteFlaws::default(),
+            is_written: false,
+            is_behind_return: false,
+            findings: Findings::default(),
         }
     }
 
@@ -191,23 +193,21 @@ impl CsvReader {
     ///
     /// # Errors
     /// As for the first call of [`RowReader::next`], which then returns the same.
-    pub(super) fn keep_raw(&mut self) -> Result<(), Damage> {
-        self.raw = Some(Vec::new());
+    pub(crate) fn keep_raw(&mut self) -> Result<(), Damage> {
+        self.keeps_raw = true;
         self.columns = self.first_row()?;
         Ok(())
     }
 
     /// The bytes of the row that was read last, without its line end and blank lines before it.
-    pub(super) fn raw(&self) -> &[u8] {
-        let raw = self.raw.as_deref().unwrap_or_default();
-        let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
-        let from = raw.iter().take_while(|byte| is_line_end(byte)).count();
-        let end = raw.iter().rposition(|byte| !is_line_end(byte)).map_or(from, |last| last + 1);
-        &raw[from..end]
+    pub(crate) fn raw(&self) -> &[u8] {
+        let raw = without_blank_lines(&self.raw);
+        let end = raw.iter().rposition(|byte| !is_line_end(byte)).map_or(0, |last| last + 1);
+        &raw[..end]
     }
 
     /// The line end after the row that was read last.
-    pub(super) fn line_end(&self) -> &'static [u8] {
+    pub(crate) fn line_end(&self) -> &'static [u8] {
         if self.ends_half { b"\r\n" } else { b"\n" }
     }
 
@@ -242,7 +242,7 @@ impl CsvReader {
             id: id.as_deref().and_then(find),
             text: at,
             ts: find(ts),
-            op: find(op),
+            op: Some(op).filter(|op| !op.is_empty()).and_then(|op| find(op)),
             fields,
         };
         Ok(Some(columns))
@@ -256,6 +256,11 @@ impl CsvReader {
     fn cell(&self, at: usize) -> &[u8] {
         let from = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.fields[from..self.ends[at]]
+    }
+
+    /// Whether a cell is NULL: it is written so, and not in quotes.
+    fn is_null(&self, at: usize) -> bool {
+        is_null(self.cell(at)) && !self.quoted.get(at).is_some_and(|is_quoted| *is_quoted)
     }
 
     /// The damage of the row that was read last.
@@ -289,15 +294,26 @@ impl CsvReader {
         if self.is_at_end {
             return Ok(false);
         }
+        self.quoted.clear();
+        if self.dialect.quote.is_none() {
+            return self.read_line();
+        }
+        self.is_behind_return = self.ends_half;
         // The line feed after a carriage return belongs to the previous line.
         if std::mem::take(&mut self.ends_half)
             && self.file.fill_buf().is_ok_and(|rest| rest.starts_with(b"\n"))
         {
             self.file.consume(1);
             self.reader.set_line(self.reader.line() + 1);
+            self.is_behind_return = false;
+            self.findings.has_feeds = true;
+        }
+        if self.is_behind_return && self.file.fill_buf().is_ok_and(|rest| !rest.is_empty()) {
+            self.findings.returns.add(1, self.line);
         }
         self.line = self.reader.line();
-        self.raw.iter_mut().for_each(Vec::clear);
+        self.raw.clear();
+        self.flaws = QuoteFlaws::default();
         let (mut length, mut count) = (0, 0);
         // If true, the bytes of the row are dropped.
         let mut is_too_long = false;
@@ -321,11 +337,28 @@ impl CsvReader {
             let (result, read, written, ended) =
                 self.reader.read_record(input, &mut self.fields[length..], &mut self.ends[count..]);
             self.ends_half = input[..read].ends_with(b"\r");
+            (length, count) = (length + written, count + ended);
+            let is_whole = matches!(result, ReadRecordResult::Record);
+            if self.keeps_raw || !is_whole && !is_too_long || !self.raw.is_empty() {
+                self.raw.extend_from_slice(if self.is_at_end { &[] } else { &input[..read] });
+            }
+            self.findings.has_feeds |= is_whole && !self.is_at_end && !self.ends_half;
+            if is_whole && let Some(quote) = self.dialect.quote {
+                let row = without_blank_lines(if self.raw.is_empty() { &input[..read] } else { &self.raw });
+                if memchr(quote, row).is_some() {
+                    let columns = self.columns.as_ref().map_or(0, |columns| columns.count);
+                    let known = if self.is_written { 0 } else { columns };
+                    self.flaws = self.dialect.examine(row, known, &mut self.quoted);
+                    // Tables without quotes have none around the names of columns.
+                    self.is_written |= match columns {
+                        0 => self.quoted.contains(&true),
+                        columns => self.flaws.is_written && count == columns,
+                    };
+                }
+            }
             if !self.is_at_end {
-                self.raw.iter_mut().for_each(|raw| raw.extend_from_slice(&input[..read]));
                 self.file.consume(read);
             }
-            (length, count) = (length + written, count + ended);
             match result {
                 // Blank lines after a row are read with the next one.
                 ReadRecordResult::InputEmpty if length + count == 0 && !is_too_long && !self.is_at_end => {}
@@ -333,8 +366,8 @@ impl CsvReader {
                     let is_open = length + count > 0 || is_too_long;
                     // Without the line end that was added.
                     self.end_at(count, length.saturating_sub(written));
-                    let cause = "a quoted field is open at the end of the file";
-                    let damage = || self.damage(BadRecord::Truncated, cause);
+                    let cause = format!("a quoted field is open at the end of the file; {QUOTE_ADVICE}");
+                    let damage = || self.damage(BadRecord::Truncated, cause.clone());
                     return match (is_open, is_too_long) {
                         (false, _) => Ok(false),
                         (true, false) => Err(damage()),
@@ -355,6 +388,9 @@ impl CsvReader {
                         self.end_at(count, length);
                         beginning = self.written(KEPT);
                         self.ends = ends;
+                        if !self.keeps_raw {
+                            self.raw = Vec::new();
+                        }
                     }
                     (length, count) = (0, 0);
                 }
@@ -368,6 +404,14 @@ impl CsvReader {
                         self.ends.clear();
                         return Err(Damage { head: beginning, ..self.damage(BadRecord::TooLong, "a row") });
                     }
+                    let line = self.line;
+                    if !self.dialect.is_examined {
+                        self.flaws = QuoteFlaws::default();
+                    } else if self.flaws.swallowed > 0 {
+                        self.findings.swallowed.add(self.flaws.swallowed, line);
+                    } else if self.flaws.is_stray {
+                        self.findings.stray.add(1, line);
+                    }
                     return Ok(matches!(result, ReadRecordResult::Record));
                 }
             }
@@ -375,11 +419,15 @@ impl CsvReader {
     }
 }
 
+fn is_line_end(byte: &u8) -> bool {
+    matches!(byte, b'\r' | b'\n')
+}
+
+fn without_blank_lines(row: &[u8]) -> &[u8] {
+    &row[row.iter().take_while(|byte| is_line_end(byte)).count()..]
+}
+
 /// A delimiter as the user types it.
 fn shown(delimiter: u8) -> String {
     if delimiter == b'\t' { "tab".to_owned() } else { char::from(delimiter).to_string() }
 }
-
-#[cfg(test)]
-#[path = "csv_tests.rs"]
-mod tests;

@@ -1,8 +1,8 @@
 //! Valid files of every shape that a writer may choose, compared with the rows that were written.
 //!
-//! Row groups and pages of every size, dictionaries that a column leaves in its middle, both versions of pages,
-//! all codecs, delta encodings, nested nulls, lists. Each file differs; `DUPFLOW_SEED` chooses other ones, and
-//! `DUPFLOW_ROUNDS` how many. A failure names its round.
+//! Row groups and pages of every size, dictionaries that a column leaves in its middle, both versions of
+//! pages, all codecs, delta encodings, nested nulls, lists. Each file differs; `DUPFLOW_SEED` chooses other
+//! ones, and `DUPFLOW_ROUNDS` how many. A failure names its round.
 
 use std::sync::Arc;
 
@@ -15,14 +15,9 @@ use parquet::schema::types::ColumnPath;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::super::rows::RowText;
-use super::super::samples::texts;
-use super::tests::{bytes, columns, put, read};
-
-/// An environment variable that is a number.
-fn number(name: &str, usual: u64) -> u64 {
-    std::env::var(name).map_or(usual, |typed| typed.parse().unwrap())
-}
+use super::super::super::rows::RowText;
+use super::super::super::samples::{seed_and_rounds, texts};
+use super::{bytes, columns, put, read};
 
 /// A row as it is written: its text within two optional groups, and a list of further texts.
 #[derive(Clone, Debug)]
@@ -58,18 +53,18 @@ fn properties(random: &mut ChaCha8Rng) -> WriterProperties {
 }
 
 fn rows(random: &mut ChaCha8Rng, all: &[String]) -> Vec<Written> {
-    let some = |random: &mut ChaCha8Rng| match random.random_range(0..8) {
+    let some = |rng: &mut ChaCha8Rng| match rng.random_range(0..8) {
         0 => String::new(),
-        _ => all[random.random_range(0..all.len())].clone(),
+        _ => all[rng.random_range(0..all.len())].clone(),
     };
     let nulls = [0.0, 0.1, 0.9][random.random_range(0..3)];
     let count = [0, 1, 2, random.random_range(3..600)][random.random_range(0..4)];
-    let row = |id: i64, random: &mut ChaCha8Rng| Written {
-        id: if random.random_bool(0.1) { i64::MAX - id } else { id },
-        text: if random.random_bool(nulls) { Err(random.random_range(0..3)) } else { Ok(some(random)) },
-        list: (!random.random_bool(nulls)).then(|| {
-            let count = random.random_range(0..4);
-            (0..count).map(|_| (!random.random_bool(nulls)).then(|| some(random))).collect()
+    let row = |id: i64, rng: &mut ChaCha8Rng| Written {
+        id: if rng.random_bool(0.1) { i64::MAX - id } else { id },
+        text: if rng.random_bool(nulls) { Err(rng.random_range(0..3)) } else { Ok(some(rng)) },
+        list: (!rng.random_bool(nulls)).then(|| {
+            let elements = rng.random_range(0..4);
+            (0..elements).map(|_| (!rng.random_bool(nulls)).then(|| some(rng))).collect()
         }),
     };
     (0..count).map(|id| row(id, random)).collect()
@@ -88,9 +83,8 @@ fn file(random: &mut ChaCha8Rng, rows: &[Written]) -> Vec<u8> {
         let ids: Vec<_> = part.iter().map(|row| row.id).collect();
         put::<Int64Type>(&mut group, &ids, None, None);
         let found: Vec<_> = part.iter().filter_map(|row| row.text.as_ref().ok()).collect();
-        let defs: Vec<_> =
-            part.iter().map(|row| row.text.as_ref().map_or_else(|level| *level, |_| 3)).collect();
-        put::<ByteArrayType>(&mut group, &bytes(&found), Some(&defs), None);
+        let levels = part.iter().map(|row| row.text.as_ref().map_or_else(|level| *level, |_| 3));
+        put::<ByteArrayType>(&mut group, &bytes(&found), Some(&levels.collect::<Vec<_>>()), None);
         let (mut elements, mut defs, mut reps) = (Vec::new(), Vec::new(), Vec::new());
         for row in part {
             match row.list.as_deref() {
@@ -115,7 +109,7 @@ fn file(random: &mut ChaCha8Rng, rows: &[Written]) -> Vec<u8> {
 
 #[test]
 fn valid_files_give_the_rows_that_were_written() {
-    let (seed, rounds) = (number("DUPFLOW_SEED", 0xd0_d0), number("DUPFLOW_ROUNDS", 300));
+    let (seed, rounds) = seed_and_rounds(300);
     let all = texts(400, seed);
     for round in 0..rounds {
         let mut random = ChaCha8Rng::seed_from_u64(seed ^ round << 32);

@@ -2,15 +2,15 @@
 //! kinds.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use walkdir::{DirEntry, WalkDir};
 
-use super::input::{Input, InputPlace};
-use super::table_folder::{TableFolder, is_marker};
-use crate::formats::{FileFormat, InputLayout, by_name, is_parquet, refused_window};
+use super::super::input::{Input, InputPlace};
+use super::tables::{TableFolder, is_marker};
+use crate::formats::{FileFormat, InputLayout, by_name, decompressed, is_parquet, refused_window};
 
 /// The files of a folder that have the same format.
 #[derive(Clone, Debug)]
@@ -96,9 +96,9 @@ pub(crate) fn refused_below(input: &Input) -> Vec<String> {
         !is_table && !is_hidden(entry)
     };
     for entry in WalkDir::new(root).follow_links(true).into_iter().filter_entry(is_wanted).flatten() {
-        let name = entry.file_name().as_encoded_bytes();
+        let bytes = entry.file_name().as_encoded_bytes();
         let ends = |ending: &[u8]| {
-            name.len() > ending.len() && name[name.len() - ending.len()..].eq_ignore_ascii_case(ending)
+            bytes.len() > ending.len() && bytes[bytes.len() - ending.len()..].eq_ignore_ascii_case(ending)
         };
         if (ends(b".zst") || ends(b".zstd")) && entry.file_type().is_file() {
             let name = entry.path().to_string_lossy();
@@ -128,13 +128,30 @@ pub(crate) fn holds_records(path: &Path, layout: &InputLayout) -> bool {
     }
 }
 
-/// Whether a file whose name says nothing begins as Parquet or a web archive does. Items of Scrapy (`.jl`) begin
-/// with `{`, which programs in Julia do not.
+/// Whether a file whose name says nothing begins as Parquet or a web archive does. Items of Scrapy (`.jl`)
+/// begin with `{`, compressed or not, which programs in Julia do not.
 fn begins_with_records(path: &Path, name: &str) -> bool {
-    let mut head = Vec::with_capacity(16);
-    let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut head));
-    let is_item = name.to_ascii_lowercase().ends_with(".jl") && head.starts_with(b"{");
-    read.is_ok() && (is_item || is_parquet(&head) || head.starts_with(b"WARC/"))
+    let is_list = is_item_list(name);
+    let head = || -> io::Result<Vec<u8>> {
+        let stored = File::open(path)?;
+        let mut head = Vec::with_capacity(16);
+        if is_list {
+            decompressed(stored)?.take(16).read_to_end(&mut head)?;
+        } else {
+            stored.take(16).read_to_end(&mut head)?;
+        }
+        Ok(head)
+    };
+    head().is_ok_and(|head| {
+        is_parquet(&head) || head.starts_with(b"WARC/") || is_list && head.starts_with(b"{")
+    })
+}
+
+/// Whether a name is that of Scrapy's items, or of a program in Julia.
+fn is_item_list(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let name = [".gz", ".zst", ".zstd"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    name.ends_with(".jl")
 }
 
 /// Whether a file of a folder has records, by its name, so that it is not one document.

@@ -152,9 +152,9 @@ impl TableFolder {
             ),
         };
         format!(
-            "cannot read \"{folder}\": it is a table of {name}, whose files also hold rows that were deleted or replaced: write \
-             its present rows as Parquet, and name that: python3 -c 'import sys,{modules},pyarrow.parquet as \
-             p;p.write_table({rows},sys.argv[2])' {} table.parquet",
+            "cannot read \"{folder}\": it is a table of {name}, whose files also hold rows that were \
+             deleted or replaced: write its present rows as Parquet, and name that: python3 -c 'import \
+             sys,{modules},pyarrow.parquet as p;p.write_table({rows},sys.argv[2])' {} table.parquet",
             crate::formats::quoted(&argument)
         )
     }
@@ -166,7 +166,7 @@ pub(crate) struct TablesAbove(BTreeMap<PathBuf, Option<TableFolder>>);
 
 impl TablesAbove {
     /// The table that has this file or folder.
-    pub(crate) fn of(&mut self, path: &Path) -> Option<TableFolder> {
+    pub(crate) fn containing(&mut self, path: &Path) -> Option<TableFolder> {
         let absolute = std::path::absolute(path).ok()?;
         let mut folder = if path.is_dir() { Some(&*absolute) } else { absolute.parent() };
         // The name as it was typed, as far as it reaches.
@@ -218,7 +218,7 @@ mod tests {
             let found = TableFolder::at(&folder.path().join(name));
             assert_eq!(found.map(|table| table.kind), kind, "{marker}");
             let inside = folder.path().join(name).join("lang=en/deep/part.parquet");
-            let above = TablesAbove::default().of(&inside);
+            let above = TablesAbove::default().containing(&inside);
             assert_eq!(above.map(|table| table.kind), kind, "{marker}");
         }
         file("berg/metadata/v10.metadata.json");
