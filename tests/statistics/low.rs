@@ -53,7 +53,7 @@ impl Generated {
             };
         }
         std::fs::write(&feed, lines).unwrap();
-        Self { feed, pairs: oracle::pairs(alive.into_iter(), LEAST) }
+        Self { feed, pairs: oracle::pairs(alive, LEAST) }
     }
 
     /// The recall of a plan for the pairs at or above its threshold, and the recall that the plan states for

@@ -13,6 +13,7 @@ mod reread;
 mod resolve;
 mod stamp;
 mod staying;
+mod table_folder;
 mod texts;
 
 pub use each_event::{for_each_event, for_each_event_until};

@@ -29,8 +29,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use url::Url;
 
-use super::folder::TableFolder;
 use super::globs;
+use super::table_folder::TableFolder;
 use crate::formats::{InputProgress, RandomAccess};
 
 /// Bytes of one request.

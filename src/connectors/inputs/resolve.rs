@@ -5,10 +5,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::folder::{TableFolder, TablesAbove, refused_below};
+use super::folder::refused_below;
 use super::globs;
 use super::input::{Input, InputPlace};
 use super::open::refused;
+use super::table_folder::{TableFolder, TablesAbove};
 use crate::formats::InputLayout;
 use crate::intake::SourceError;
 #[cfg(not(feature = "object-store"))]

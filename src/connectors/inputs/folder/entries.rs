@@ -9,7 +9,7 @@ use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
 
 use super::super::input::{Input, InputPlace};
-use super::tables::{TableFolder, is_marker};
+use super::super::table_folder::{TableFolder, is_marker};
 use crate::formats::{FileFormat, InputLayout, by_name, decompressed, is_parquet, refused_window};
 
 /// The files of a folder that have the same format.

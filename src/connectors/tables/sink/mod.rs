@@ -23,7 +23,7 @@
 //! is refused, as a run of another pipeline is. If it reconciles, the first correction empties the table and
 //! fills it with the pairs of the table of pairs, in its own transaction.
 //!
-//! **Rows are counted** ([`row_counts`]), so that what others delete or add is noticed: at the start, at the
+//! **Rows are counted** ([`progress`]), so that what others delete or add is noticed: at the start, at the
 //! end, and by a thread that looks from time to time.
 //!
 //! Clusters are written member by member, whatever their size: the views of kept and removed documents need
@@ -43,7 +43,7 @@ mod open;
 mod owned_database;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod row_counts;
+mod progress;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(feature = "sqlite")]

@@ -7,12 +7,11 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 use super::changes::TableChanges;
 use super::owned_database::OwnedDatabase;
-use super::row_counts::{COUNTED, ForeignRows, Rows};
+use super::progress::{COUNTED, ForeignRows, ProgressRow, Rows};
 use super::sqlite_decisions;
 use super::sqlite_rows::{NOW, begin_deltas, put};
 use super::store::{
-    LAYOUT, ProgressRow, SimilarityColumns, TableOutput, TableStore, id, known_layout, must_write, no_rows,
-    pair, side_row,
+    LAYOUT, SimilarityColumns, TableOutput, TableStore, id, known_layout, must_write, no_rows, pair, side_row,
 };
 use crate::failpoint;
 use crate::owned::{OwnedFile, with_suffix};

@@ -3,7 +3,7 @@
 use rusqlite::{CachedStatement, ToSql, Transaction, params};
 
 use super::changes::{PairRow, TableChanges, split_rows};
-use super::row_counts::Rows;
+use super::progress::Rows;
 use crate::tables::database::quoted;
 use dupflow_core::doc::{Facts, Position};
 use dupflow_core::pair::{Cause, Evidence};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::changes::TableChanges;
-use super::row_counts::ForeignRows;
+use super::progress::{ForeignRows, ProgressRow};
 use crate::sinks::decisions::LastDecisions;
 use crate::sinks::side::SideRow;
 use crate::sinks::{Decision, DecisionMode, Repetition};
@@ -164,16 +164,6 @@ pub(super) fn known_layout(name: &str, found: Option<i64>) -> Result<(), Databas
              sink.prefix"
         ))),
     }
-}
-
-/// The row of the table of progress.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ProgressRow {
-    pub(super) run: String,
-    pub(super) commits: i64,
-    pub(super) mark: Option<String>,
-    /// The counts of rows, as they are written.
-    pub(super) counts: Option<String>,
 }
 
 /// Whether a run that builds on commit number `commits` must write its next commit. If not, an earlier

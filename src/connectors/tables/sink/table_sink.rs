@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::changes::TableChanges;
 use super::open::open_store;
-use super::row_counts::ForeignRows;
+use super::progress::ForeignRows;
 use super::store::{TableOutput, TableStore, must_write};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};

@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::*;
 use crate::sinks::side::SideRow;
 use crate::tables::database::Address;
-use crate::tables::sink::store::{ProgressRow, must_write};
+use crate::tables::sink::progress::ProgressRow;
+use crate::tables::sink::store::must_write;
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::Position;
 use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
@@ -360,7 +361,8 @@ fn sqlite_tables_of_layout_1_are_migrated_and_later_ones_rejected() {
     read.execute_batch(
         "DROP INDEX \"near \"\"pairs_similarity\"; ALTER TABLE \"near \"\"pairs\" DROP COLUMN at;
          ALTER TABLE \"near \"\"deltas\" DROP COLUMN at; ALTER TABLE \"near \"\"progress\" DROP COLUMN at;
-         ALTER TABLE \"near \"\"progress\" DROP COLUMN layout; ALTER TABLE \"near \"\"progress\" DROP COLUMN counts;",
+         ALTER TABLE \"near \"\"progress\" DROP COLUMN layout;
+         ALTER TABLE \"near \"\"progress\" DROP COLUMN counts;",
     )
     .unwrap();
     let mut second = open("second");

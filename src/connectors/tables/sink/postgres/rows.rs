@@ -6,7 +6,7 @@ use super::parameters::{Parameter, ROWS, delete, each, execute, put, texts};
 use super::schema::time_of;
 use super::store::PostgresStore;
 use crate::tables::sink::changes::{TableChanges, split_rows};
-use crate::tables::sink::row_counts::Rows;
+use crate::tables::sink::progress::Rows;
 use dupflow_core::pair::Cause;
 
 impl PostgresStore {

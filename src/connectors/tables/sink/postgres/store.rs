@@ -14,10 +14,9 @@ use crate::sinks::side::SideRow;
 use crate::tables::database::postgres::{connect, failure, from_stored_text};
 use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable};
 use crate::tables::sink::changes::TableChanges;
-use crate::tables::sink::row_counts::{COUNTED, ForeignRows, Rows};
+use crate::tables::sink::progress::{COUNTED, ForeignRows, ProgressRow, Rows};
 use crate::tables::sink::store::{
-    LAYOUT, ProgressRow, SimilarityColumns, TableOutput, TableStore, id, known_layout, must_write, pair,
-    side_row,
+    LAYOUT, SimilarityColumns, TableOutput, TableStore, id, known_layout, must_write, pair, side_row,
 };
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
@@ -288,7 +287,8 @@ impl TableStore for PostgresStore {
     fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure> {
         let update = format!(
             "UPDATE {} SET commits = commits + 1, epoch = ($1::text::json -> 'progress' ->> \
-             'epoch')::bigint, mark = $1::text, at = now(), counts = $2::text, writer = {WRITER} WHERE one = 1",
+             'epoch')::bigint, mark = $1::text, at = now(), counts = $2::text, writer = {WRITER}
+             WHERE one = 1",
             self.table("progress")
         );
         let failed = |error: postgres::Error| failure(&error);

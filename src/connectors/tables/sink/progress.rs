@@ -1,4 +1,5 @@
-//! How many rows the tables of an output have, so that rows that others have deleted or added are noticed.
+//! The row of progress, and how many rows the tables of an output have by it, so that rows that others have
+//! deleted or added are noticed.
 //!
 //! Each commit writes beside its mark how many rows it leaves in each table: those that the commit before
 //! left, and what it has inserted and deleted since. Whoever reads both in one snapshot finds them equal, as
@@ -8,13 +9,21 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::store::ProgressRow;
-
 /// The tables that are counted. Of the others users may delete old rows.
 pub(super) const COUNTED: [&str; 3] = ["pairs", "clusters", "documents"];
 
 /// Rows of each of [`COUNTED`].
 pub(super) type Rows = [i64; COUNTED.len()];
+
+/// The row of the table of progress.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ProgressRow {
+    pub(super) run: String,
+    pub(super) commits: i64,
+    pub(super) mark: Option<String>,
+    /// The counts of rows, as they are written.
+    pub(super) counts: Option<String>,
+}
 
 /// The rows after a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
