@@ -247,9 +247,12 @@ pub(super) fn output_format(
     let other = (is_nested.then_some(DECISIONS_ARE_JSON))
         .or(is_stream.then_some(stream))
         .or(is_read_back.then_some(read_back));
-    // That an input would be lost is said elsewhere.
-    let is_read =
-        |file: &Path| matches!(source, SourceConfig::Table(table) if table.address.file() == Some(file));
+    // That a database which is read would be lost is said elsewhere.
+    let is_read = |file: &Path| {
+        let SourceConfig::Table(table) = source else { return false };
+        let database = table.address.file().and_then(|database| database.canonicalize().ok());
+        database.is_some() && database == file.canonicalize().ok()
+    };
     let misnamed = || {
         let written = path.as_deref().filter(|file| is_kept && !is_read(file))?;
         OutputFormat::misnamed(written, set.is_some())

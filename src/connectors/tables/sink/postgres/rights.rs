@@ -3,7 +3,6 @@
 use postgres::Client;
 
 use super::parameters::is_true;
-use super::schema::by_owner;
 use super::store::PostgresStore;
 use crate::tables::database::postgres::{connect, failure};
 use crate::tables::database::{DatabaseFailure, quoted};
@@ -97,7 +96,7 @@ impl PostgresStore {
         }
         let owner = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1)";
         if self.lacks_columns(client)? && !is_true(client, owner, &[&self.table("progress")])? {
-            missing.push(format!("postgres: {}", by_owner(&self.missing_columns())));
+            missing.push(format!("postgres: {}", Self::by_owner(&self.missing_columns())));
         }
         for name in names {
             let table = self.table(name);

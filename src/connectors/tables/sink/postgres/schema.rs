@@ -76,6 +76,11 @@ impl PostgresStore {
         )
     }
 
+    /// That only the owner of a table can execute a statement.
+    pub(super) fn by_owner(sql: &str) -> String {
+        format!("this version of dupflow has more columns there, which the owner of the table adds: {sql}")
+    }
+
     /// SQL that adds the columns of shares.
     pub(super) fn more_columns(&self) -> String {
         let [pairs, deltas] = ["pairs", "deltas"].map(|name| self.table(name));
@@ -102,11 +107,6 @@ impl PostgresStore {
              CREATE INDEX ON {pairs} (similarity);"
         )
     }
-}
-
-/// That only the owner of a table can execute a statement.
-pub(super) fn by_owner(sql: &str) -> String {
-    format!("this version of dupflow has more columns there, which the owner of the table adds: {sql}")
 }
 
 /// SQL that converts Unix seconds to a timestamp, to the microsecond; NULL before the year 1 and from 10000

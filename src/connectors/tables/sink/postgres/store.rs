@@ -6,7 +6,6 @@ use std::time::Duration;
 use postgres::{Client, IsolationLevel, Transaction};
 
 use super::parameters::is_true;
-use super::schema::by_owner;
 use crate::credential::Credential;
 use crate::failpoint;
 use crate::sinks::decisions::LastDecisions;
@@ -165,7 +164,7 @@ impl PostgresStore {
             let sql = self.missing_columns();
             transaction.batch_execute(&sql).map_err(|error| match failure(&error) {
                 DatabaseFailure::Refused(what) => {
-                    DatabaseFailure::Refused(format!("{what}: {}", by_owner(&sql)))
+                    DatabaseFailure::Refused(format!("{what}: {}", Self::by_owner(&sql)))
                 }
                 away @ DatabaseFailure::Away(_) => away,
             })?;
