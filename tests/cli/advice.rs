@@ -225,7 +225,7 @@ fn tables_of_other_formats_are_written_as_parquet() {
         (
             "pyarrow",
             "import pyarrow as a;t=a.table({'id':['a','b'],'text':['one','two']});f=open('x.arrows','wb');\
-             w=a.ipc.new_stream(f,t.schema);w.write_table(t);w.close()",
+             w=a.ipc.new_stream(f,t.schema);w.write_table(t);w.close();f.close()",
             "x.arrows",
             "out.parquet",
         ),
