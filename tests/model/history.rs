@@ -126,7 +126,7 @@ const REGRESSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/model/regr
 
 /// The most histories of one of many combinations, which would spend most of its time on the regressions of
 /// others.
-const FEW: u32 = 20;
+const FEW: u32 = 8;
 
 /// `DUPFLOW_SEED`, or the seed that is used without it.
 fn seed() -> u64 {
