@@ -31,5 +31,4 @@ pub(crate) use records::Warc;
 #[path = "hostile_tests.rs"]
 mod hostile_tests;
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

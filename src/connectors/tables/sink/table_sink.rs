@@ -299,5 +299,5 @@ impl fmt::Debug for TableSink {
 mod decisions_tests;
 
 #[cfg(test)]
-#[path = "tests.rs"]
+#[path = "tests/mod.rs"]
 mod tests;

@@ -384,106 +384,6 @@ fn sqlite_tables_of_layout_1_are_migrated_and_later_ones_rejected() {
     );
 }
 
-#[cfg(feature = "postgres")]
-#[expect(
-    dead_code,
-    clippy::disallowed_methods,
-    reason = "used by another test; the server starts in real time"
-)]
-#[path = "../../../../tests/exactly_once/server.rs"]
-mod server;
-
-#[cfg(feature = "postgres")]
-#[test]
-fn postgres_meets_the_contract() {
-    let server = match server::Server::start() {
-        Ok(server) => server,
-        Err(why) => {
-            // Bypasses the capture of test output: the reader of the log must see it.
-            let line = format!("SKIPPED postgres_meets_the_contract: {why}\n");
-            return std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
-        }
-    };
-    let url = crate::credential::Credential::new(server.url());
-    // Not ended with the connections of runs.
-    let reader = || {
-        let url = format!("{}?application_name=reader", server.url());
-        let url = crate::credential::Credential::new(url);
-        crate::tables::database::postgres::connect(&url, Duration::from_secs(5)).unwrap()
-    };
-    let mut read = reader();
-    meets_the_contract(&|run| output(Address::Postgres(url.clone()), run));
-    let mut column =
-        |sql: &str| -> Vec<String> { read.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect() };
-    let views = "\"results of\".\"near \"\"";
-    assert_eq!(column(&format!("SELECT id FROM {views}kept\" ORDER BY id")), ["\u{1a}0", "p"]);
-    assert_eq!(column(&format!("SELECT id || ' for ' || kept FROM {views}removed\"")), ["q for p"]);
-    let sums =
-        format!("SELECT a || '+' || b FROM {views}deltas\" GROUP BY a, b, similarity HAVING sum(diff) = 1");
-    assert_eq!(column(&sums), ["p+q"], "deltas add up to the pairs");
-    assert_eq!(
-        column(&format!(
-            "SELECT DISTINCT pg_typeof(ts)::text || ' ' || ts FROM {views}documents\" WHERE ts IS NOT NULL"
-        )),
-        ["timestamp with time zone 1970-01-01 00:00:00.5+00"]
-    );
-    assert_eq!(
-        column(&format!("SELECT (now() - at < interval '1 hour')::text FROM {views}pairs\"")),
-        ["true"],
-        "a row says when it was written"
-    );
-
-    // Tables of layout 1 are migrated; their contents stay the same.
-    let before = output(Address::Postgres(url.clone()), "x").store.documents().unwrap();
-    let mut change_back = reader();
-    change_back
-        .batch_execute(&format!(
-            "ALTER TABLE {views}pairs\" DROP COLUMN at; ALTER TABLE {views}deltas\" DROP COLUMN at;
-             ALTER TABLE {views}progress\" DROP COLUMN at, DROP COLUMN layout, DROP COLUMN counts,
-                DROP COLUMN writer;
-             ALTER TABLE {views}documents\" ALTER COLUMN ts TYPE float8 USING extract(epoch FROM ts)::float8;"
-        ))
-        .unwrap();
-    let mut later = output(Address::Postgres(url.clone()), "later");
-    assert!(matches!(later.take_over().unwrap(), Standing::At(_)));
-    assert_eq!(later.store.documents().unwrap(), before);
-    assert!(before.values().all(|facts| facts.ts == Some(0.5)));
-    step(&mut later, 9, &[change("r", Some(1))], &mut [delta("q", "r", 0.8, 1)]).unwrap();
-    change_back.batch_execute(&format!("UPDATE {views}progress\" SET layout = 3")).unwrap();
-    let message = output(Address::Postgres(url.clone()), "last").take_over().unwrap_err().to_string();
-    assert!(message.contains("layout 3") && message.contains("sink.prefix"), "{message}");
-    missing_rights_are_named(&server, &mut change_back);
-    change_back.batch_execute("DROP SCHEMA \"results of\" CASCADE").unwrap();
-    keeps_rows(&|run| output(Address::Postgres(url.clone()), run));
-    keeps_shares(&|run, shares| output_with(Address::Postgres(url.clone()), run, "shares_", shares));
-    let mut other = reader();
-    notices_foreign_rows(&|run| output(Address::Postgres(url.clone()), run), &mut |table, sql| {
-        let schema = "\"results of\".";
-        other.batch_execute(&sql.replace("TABLE", &format!("{schema}\"near \"\"{table}\""))).unwrap();
-    });
-    has_one_run(&|run| {
-        let place =
-            TableOutput { patience: Duration::from_secs(1), ..place(Address::Postgres(url.clone()), "one_") };
-        let place = TableOutput { run: run.to_owned(), ..place };
-        TableSink::new(&place, None, ClusterKind::Components, Arc::new(Metrics::new(0)))
-    });
-    super::decisions_tests::decisions_are_kept(&Address::Postgres(url));
-}
-
-/// While a run is connected to a server, another one is refused.
-#[cfg(feature = "postgres")]
-fn has_one_run(open: &dyn Fn(&str) -> TableSink) {
-    let mut first = open("first");
-    first.take_over().unwrap();
-    step(&mut first, 1, &[], &mut []).unwrap();
-    let message = open("second").take_over().unwrap_err().to_string();
-    assert!(message.contains("another run (first) writes to the tables"), "{message}");
-    assert!(message.contains("SELECT pg_terminate_backend("), "{message}");
-    step(&mut first, 2, &[], &mut []).unwrap();
-    drop(first);
-    assert!(matches!(open("second").take_over().unwrap(), Standing::At(_)));
-}
-
 /// Rows that other programs delete or add are noticed, until a run corrects the tables. `other` executes a
 /// statement on a table.
 fn notices_foreign_rows(open: &dyn Fn(&str) -> TableSink, other: &mut dyn FnMut(&str, &str)) {
@@ -537,47 +437,6 @@ fn notices_foreign_rows(open: &dyn Fn(&str) -> TableSink, other: &mut dyn FnMut(
     sink.check_unchanged().unwrap();
 }
 
-/// `examine` names the rights that a role lacks before a run needs them.
-#[cfg(feature = "postgres")]
-fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Client) {
-    owner
-        .batch_execute(
-            "CREATE ROLE reader LOGIN; CREATE SCHEMA theirs; CREATE SCHEMA own AUTHORIZATION reader;
-             GRANT USAGE ON SCHEMA \"results of\" TO reader",
-        )
-        .unwrap();
-    let examine_with = |schema: &str, user: &str, sides: usize| {
-        let url = server.url().replace("//postgres@", &format!("//{user}@"));
-        let url = crate::credential::Credential::new(url);
-        let place = TableOutput { schema: schema.to_owned(), ..place(Address::Postgres(url), "near \"") };
-        place.examine(&["ours", "pairs"][..sides]).map_err(|failure| failure.to_string())
-    };
-    let examine = |schema: &str, user: &str| examine_with(schema, user, 0);
-    assert!(examine("own", "reader").unwrap().ends_with("schema \"own\": the first run makes its tables"));
-    assert!(examine("results of", "postgres").unwrap().ends_with("schema \"results of\""));
-    assert!(examine("new", "postgres").unwrap().ends_with(": missing, the first run makes it"));
-    for (schema, expected) in [
-        ("new", "GRANT CREATE ON DATABASE"),
-        ("theirs", "GRANT CREATE ON SCHEMA \"theirs\" TO \"reader\""),
-        ("results of", "GRANT SELECT, INSERT, UPDATE, DELETE ON \"results of\""),
-    ] {
-        let message = examine(schema, "reader").unwrap_err();
-        assert!(message.contains(expected), "{schema}: {message}");
-    }
-    // Tables of side outputs: one is missing, one is something else.
-    assert!(examine_with("results of", "postgres", 1).is_ok());
-    let message = examine_with("results of", "postgres", 2).unwrap_err();
-    assert!(message.contains("has not the columns of rows") && message.contains("pairs"), "{message}");
-    owner
-        .batch_execute(
-            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \"results of\" TO reader",
-        )
-        .unwrap();
-    assert!(examine("results of", "reader").is_ok());
-    let refused = examine_with("results of", "reader", 1).unwrap_err();
-    assert!(refused.contains("GRANT CREATE ON SCHEMA"), "{refused}");
-}
-
 /// An output that keeps no more than it must.
 fn place(address: Address, prefix: &str) -> TableOutput {
     TableOutput {
@@ -617,3 +476,6 @@ fn tables_of_other_programs_are_not_touched() {
         .unwrap();
     assert_eq!(tables, 5);
 }
+
+#[cfg(feature = "postgres")]
+mod server_tests;
