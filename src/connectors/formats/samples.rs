@@ -3,7 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::rows::{Damage, FileRow, NextRow, RowReader, RowText};
+use super::rows::{Damage, FileRow, NextRow, RowReader, RowText, WantedColumns};
 
 const WORDS: &[&str] = &[
     "corpus",
@@ -138,4 +138,11 @@ impl ReadResult {
         let ids = self.rows.iter().map(|row| row.id.as_deref().unwrap_or_default());
         ids.map(|id| std::str::from_utf8(id).unwrap()).collect()
     }
+}
+
+/// The columns of a feed's names, with these fields.
+pub(super) fn columns(fields: &[&str]) -> WantedColumns {
+    let [id, text, ts, op] = ["id", "text", "ts", "op"].map(str::to_owned);
+    let fields = fields.iter().map(|field| (*field).to_owned()).collect();
+    WantedColumns { id: Some(id), text, ts, op, fields, given: None }
 }

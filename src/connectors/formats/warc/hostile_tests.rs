@@ -13,8 +13,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::super::layout::WarcId;
-use super::super::samples::{ReadResult, seed_and_rounds, texts};
-use super::tests::columns;
+use super::super::samples::{ReadResult, columns, seed_and_rounds, texts};
 use super::{ParallelArchive, Warc, WarcArchive};
 use crate::formats::{InMemory, RandomAccess};
 

@@ -1,10 +1,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::tests::{columns, containers, conversion, gzip_at, nested_members, record};
+use super::super::tests::{containers, conversion, gzip_at, nested_members, record};
 use super::*;
 use crate::formats::InMemory;
 use crate::formats::RowText;
-use crate::formats::samples::{ReadResult, harmed, texts};
+use crate::formats::samples::{ReadResult, columns, harmed, texts};
 
 /// Everything in a file, read in order by one thread.
 fn whole(bytes: &[u8]) -> ReadResult {

@@ -1,19 +1,7 @@
 use std::io::{Cursor, Read};
 
-use super::super::super::samples::{Harm, ReadResult, harmed, texts};
+use super::super::super::samples::{Harm, ReadResult, columns, harmed, texts};
 use super::*;
-
-fn columns(fields: &[&str]) -> WantedColumns {
-    let [id, text, ts, op] = ["id", "text", "ts", "op"].map(str::to_owned);
-    WantedColumns {
-        id: Some(id),
-        text,
-        ts,
-        op,
-        fields: fields.iter().map(|field| (*field).to_owned()).collect(),
-        given: None,
-    }
-}
 
 fn csv(bytes: impl Into<Vec<u8>>) -> CsvReader {
     CsvReader::new(Box::new(Cursor::new(bytes.into())), &columns(&["meta.title", "absent"]), b',')

@@ -13,7 +13,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
 use super::super::rows::{FileRow, RowText};
-use super::super::samples::{Harm, ReadResult, harmed, texts};
+use super::super::samples::{self, Harm, ReadResult, harmed, texts};
 use super::*;
 use dupflow_core::text::Given;
 
@@ -40,9 +40,7 @@ impl RandomAccess for MemoryFile {
 }
 
 pub(super) fn columns(text: &str, id: &str, fields: &[&str]) -> WantedColumns {
-    let [ts, op] = ["ts", "op"].map(str::to_owned);
-    let fields = fields.iter().map(|field| (*field).to_owned()).collect();
-    WantedColumns { id: Some(id.to_owned()), text: text.to_owned(), ts, op, fields, given: None }
+    WantedColumns { id: Some(id.to_owned()), text: text.to_owned(), ..samples::columns(fields) }
 }
 
 fn open(bytes: &[u8], columns: &WantedColumns) -> Result<ParquetFile, Damage> {

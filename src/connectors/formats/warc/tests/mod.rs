@@ -8,8 +8,8 @@ use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use super::super::bad_record::RecordPlace;
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
 use super::super::layout::WarcId;
-use super::super::rows::{FileRow, NextRow, RowReader as _, RowText, WantedColumns};
-use super::super::samples::{Harm, ReadResult, harmed, texts};
+use super::super::rows::{FileRow, NextRow, RowReader as _, RowText};
+use super::super::samples::{Harm, ReadResult, columns, harmed, texts};
 use super::fields::MAX_HEAD;
 use super::*;
 
@@ -50,18 +50,6 @@ fn zstd_frame(bytes: &[u8], dictionary: &[u8]) -> Vec<u8> {
     encoder.include_checksum(true).unwrap();
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
-}
-
-pub(super) fn columns(fields: &[&str]) -> WantedColumns {
-    let [id, text, ts, op] = ["id", "text", "ts", "op"].map(str::to_owned);
-    WantedColumns {
-        id: Some(id),
-        text,
-        ts,
-        op,
-        fields: fields.iter().map(|field| (*field).to_owned()).collect(),
-        given: None,
-    }
 }
 
 fn warc(bytes: Vec<u8>) -> Warc {
