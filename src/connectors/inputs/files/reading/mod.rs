@@ -218,12 +218,12 @@ impl InputReading<'_> {
 
     /// Gives a revisit the text of the page that it refers to; false if that is not found. Holds another
     /// page.
-    fn resolve(&mut self, row: &mut FileRow) -> bool {
+    fn resolve(&mut self, row: &mut FileRow) -> Result<bool, SourceError> {
         match row.role {
-            ArchiveRole::Other => true,
+            ArchiveRole::Other => Ok(true),
             ArchiveRole::Page(_) => {
                 self.revisits.hold(row);
-                true
+                Ok(true)
             }
             ArchiveRole::Revisit { .. } => {
                 let (columns, progress, waits) = (self.columns, &Arc::default(), &Arc::default());
@@ -254,7 +254,7 @@ impl InputReading<'_> {
             let next = catch_unwind(AssertUnwindSafe(|| rows.next(&mut row)));
             let was_broken = std::mem::take(&mut self.ends.is_broken);
             let mut next = next.unwrap_or_else(|_| Err(panicked()));
-            if next == Ok(NextRow::Row) && !self.resolve(&mut row) {
+            if next == Ok(NextRow::Row) && !self.resolve(&mut row)? {
                 next = Ok(NextRow::Skipped("revisit"));
             }
             let damage = match next {
