@@ -425,8 +425,8 @@ impl InputReading<'_> {
 
     fn bad_file(&mut self, input: Arc<str>, reason: BadRecord, cause: Option<String>) -> Result<(), ReadEnd> {
         if self.cutter.reports() {
-            self.keep(&input, reason, None)?;
             let at = BadRecordAt { reason, input, place: RecordPlace::Whole, cause };
+            self.keep(&at, None)?;
             self.bad.tally_bad(&self.of, &at);
             self.bad.report_file(at)?;
         }
@@ -435,19 +435,20 @@ impl InputReading<'_> {
 
     /// Reports the next record as bad. Its bytes are `head` and then `tail`; a [`Letter`] keeps only `head`.
     fn report(&mut self, at: BadRecordAt, head: &[u8], tail: &mut dyn Read) -> Result<(), ReadEnd> {
-        self.keep(&at.input, at.reason, Some(head))?;
+        self.keep(&at, Some(head))?;
         self.bad.tally_bad(&self.of, &at);
         Ok(self.bad.report(at, head, tail)?)
     }
 
     /// Keeps the next record, which is bad, with its epoch, if bad records are kept there.
-    fn keep(&mut self, input: &Arc<str>, reason: BadRecord, raw: Option<&[u8]>) -> Result<(), Closed> {
+    fn keep(&mut self, at: &BadRecordAt, raw: Option<&[u8]>) -> Result<(), Closed> {
         let letter = self.bad.letter(|| Letter {
-            input: Arc::clone(input),
+            input: Arc::clone(&at.input),
             position: self.cutter.position(),
-            reason: reason.reason().into(),
+            reason: at.reason.reason().into(),
             key: None,
             raw: raw.map(<[u8]>::to_vec),
+            hides_records: at.hides_records(),
         });
         letter.map_or(Ok(()), |letter| self.cutter.keep(letter))
     }
