@@ -81,6 +81,8 @@ pub(crate) struct ShapeReader {
     header_of_column: Vec<Option<usize>>,
     values: ValuePicks,
     keys: KeyPicks,
+    /// The values of picked fields that a row without them has.
+    of_path: Vec<(usize, Leaf<'static>)>,
 }
 
 impl ShapeReader {
@@ -97,7 +99,21 @@ impl ShapeReader {
             own: own.clone(),
             values: ValuePicks::new(shape, columns, own.columns()),
             keys: KeyPicks::new(shape),
+            of_path: Vec::new(),
         }
+    }
+
+    /// The same for the lines of a file whose path has these fields.
+    pub(crate) fn with_path(mut self, fields: &[(String, Vec<u8>)], columns: &[String]) -> Self {
+        let RowPicks { fields: further, columns: own, .. } = &self.values.plain.row;
+        let picked = columns.iter().zip(further).chain(self.own.columns().iter().zip(own));
+        let of_path = |(name, place): (&String, &usize)| {
+            let (_, value) = fields.iter().find(|(of, _)| of == name)?;
+            let text = |text: &str| Leaf::Text(text.to_owned().into());
+            Some((*place, str::from_utf8(value).map_or(Leaf::Other, text)))
+        };
+        self.of_path = picked.filter_map(of_path).collect();
+        self
     }
 
     /// Whether the reader was made for this shape.
@@ -150,6 +166,11 @@ impl ShapeReader {
             _ => None,
         };
         let found = if format == ValueFormat::Debezium { self.document(found, &mut leaves)? } else { found };
+        for (place, of_path) in &self.of_path {
+            if leaves[*place] == Leaf::Absent {
+                leaves[*place] = of_path.clone();
+            }
+        }
         let row = found.row();
         let id = self.id(record, row, &leaves)?;
         let ts = match format {

@@ -203,9 +203,6 @@ impl InputReading<'_> {
             }
             Ok(Opened::Rows(mut rows)) => self.rows(&name, &input.layout, &mut *rows),
             Ok(Opened::Document(file)) => Ok(self.cutter.file(file)?),
-            Ok(Opened::Unfit(why)) => {
-                Err(SourceError::Inputs(vec![format!("cannot read \"{name}\": {why}")]).into())
-            }
             // A refused input that the user named ends the run; a refused file of a folder is counted.
             Ok(Opened::Refused(why)) if is_in_folder => self.bad_file(name, BadRecord::Unreadable, Some(why)),
             Ok(Opened::Refused(why)) => {
