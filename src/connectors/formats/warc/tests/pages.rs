@@ -219,8 +219,13 @@ fn bodies_that_are_not_encoded_are_used_unchanged() {
         ("5\nhello, and more", "5\nhello, and more", 0),
         ("0\nnothing", "0\nnothing", 0),
         ("5\r\nhello\r\n0\r\n\r\n", "hello", 0),
-        ("0\r\nX: y\r\n\r\n", "", 0),
-        ("5\r\nhello\r\n9\r\n, a", "hello, a", 1),
+        ("0\r\n\r\n", "", 0),
+        ("5\r\nhello\r\n0\r\nX: y\r\n\r\n", "hello", 0),
+        // They were decoded before.
+        ("0\nUser-agent: bot\nDisallow: /x\n", "0\nUser-agent: bot\nDisallow: /x\n", 0),
+        ("4d2\n<p>a line of a text", "4d2\n<p>a line of a text", 0),
+        ("1\r\n2\r\n3\r\n4\r\n", "1\r\n2\r\n3\r\n4\r\n", 0),
+        ("1\n2\n0\n5\n", "1\n2\n0\n5\n", 0),
         ("+5\r\nhello\r\n0\r\n\r\n", "+5\r\nhello\r\n0\r\n\r\n", 0),
     ] {
         let found = of("text/plain", "Transfer-Encoding: chunked", body.as_bytes());
