@@ -108,6 +108,20 @@ mod tests {
         lines.iter().map(&mut read).collect()
     }
 
+    /// A name with a point is read by another parser.
+    #[test]
+    fn a_line_of_a_file_is_no_change_of_a_topic() {
+        let lines = [
+            r#"{"id":"a","text":"t","m":{"x":"y"},"__deleted":"true"}"#,
+            r#"{"id":"a","text":"t","m":{"x":"y"},"database":"d","table":"t","type":"delete","data":{}}"#,
+            r#"{"id":"a","text":"t","m":{"x":"y"},"delete":{"id":"b"}}"#,
+            r#"{"id":"a","text":"t","m":{"x":"y"},"insert":{"id":"b","text":"u"}}"#,
+            r#"{"id":"a","text":"t","m":{"x":"y"},"schema":{},"payload":{"id":"b","text":"u"}}"#,
+        ];
+        assert_eq!(texts(&[], &[], &lines), ["t"; 5]);
+        assert_eq!(texts(&["m.x"], &[], &lines), ["t|y"; 5]);
+    }
+
     #[test]
     fn a_field_that_a_line_lacks_has_the_value_of_its_path() {
         let lines = [

@@ -87,6 +87,7 @@ impl LineRules {
                     id,
                     surrogates: layout.surrogates,
                     canonical_url: layout.canonical_url,
+                    has_changes: false,
                     ..RecordShape::default()
                 })
             }),
