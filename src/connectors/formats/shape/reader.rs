@@ -227,7 +227,12 @@ impl ShapeReader {
         let found = self.values.picks.read(str::from_utf8(value).ok()?, SurrogateRule::Replace).ok()?;
         // A message of the log of PostgreSQL, which is of no row.
         let is_message = matches!(&found[self.values.envelope(&found).op], Leaf::Text(op) if op == "m");
-        is_message.then_some("message")
+        let is_change = match self.shape.format {
+            ValueFormat::Debezium => true,
+            ValueFormat::Auto => found[self.values.row(&found).row.text] == Leaf::Absent,
+            _ => false,
+        };
+        (is_message && is_change).then_some("message")
     }
 
     /// The event with the rows that MongoDB's changes hold as strings.
