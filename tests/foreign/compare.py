@@ -3,7 +3,8 @@
     compare.py DUPFLOW FOLDER...
 
 In: the program; folders with Parquet files and web archives, such as clones of `projects.txt`; pyarrow and warcio.
-Out: per kind the files, documents, and what differs, each with its reason; exit code 1 if a difference has none.
+Out: per kind the files, documents, and what differs, each with its reason; exit code 1 if a difference has none, or
+a reason no difference.
 
 Of Parquet every column of texts is compared, row by row. Of web archives the pages of warcio are written as a
 folder of files, which dupflow reads as HTML or text: so only the reading of records and bodies differs.
@@ -21,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from warcio.archiveiterator import ArchiveIterator
 
-# Why a file of this name is read otherwise, and what is said about it.
+# Why a file of this name is read otherwise, by each message about it.
 EXPLAINED = json.loads(Path(__file__).with_name("explained.json").read_text())
 
 
@@ -131,6 +132,7 @@ def archive(dupflow, path):
 
 def main(dupflow, *folders):
     unexplained, total = 0, {}
+    unused = {(name, what) for name, reasons in EXPLAINED.items() for what in reasons}
     for folder in folders:
         for path in sorted(Path(folder).rglob("*")):
             name = path.name.lower()
@@ -146,13 +148,17 @@ def main(dupflow, *folders):
             files, refused, counted, different = total.get(kind, (0, 0, 0, 0))
             total[kind] = (files + 1, refused + (differs is None), counted + count, different + len(differs or []))
             for what in differs or []:
-                reason = EXPLAINED.get(path.name)
+                what = what.replace(str(path.resolve()), path.name)
+                reason = EXPLAINED.get(path.name, {}).get(what)
                 unexplained += reason is None
+                unused.discard((path.name, what))
                 print(f"{path.relative_to(folder)}: {what}: {reason or 'NOT EXPLAINED'}")
     for kind, (files, refused, counted, different) in total.items():
         print(f"{kind}: {files} files, of which the other reader refuses {refused}; {counted} documents, {different} differences")
-    print(f"{unexplained} not explained")
-    return 1 if unexplained or not total else 0
+    for name, what in sorted(unused):
+        print(f"{name}: {what}: IT DOES NOT DIFFER SO")
+    print(f"{unexplained} not explained, {len(unused)} explained and not found")
+    return 1 if unexplained or unused or not total else 0
 
 
 if __name__ == "__main__":

@@ -137,6 +137,7 @@ fn deltas_letters_and_marks(broker: &Broker) {
         reason: "not_json".into(),
         key: key.map(<[u8]>::to_vec),
         raw,
+        hides_records: false,
     };
     let of = [
         letter(Some(b"k"), Some(b"\xff{".to_vec())),

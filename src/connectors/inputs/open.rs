@@ -14,7 +14,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::folder::{PartitionRows, folder_kinds, path_columns};
+use super::folder::{PartitionRows, folder_kinds};
 use super::input::{Input, InputPlace, unreadable};
 use crate::digest::{DigestedReader, StreamDigest};
 use crate::formats;
@@ -38,8 +38,6 @@ const SEEN_BYTES: usize = 64 << 10;
 pub(crate) enum Opened {
     /// None: the format is not supported; the reason.
     Refused(String),
-    /// None: the settings ask for something that is not read of this format; the reason.
-    Unfit(String),
     /// The records are lines.
     Lines(FeedReader),
     /// The records are rows.
@@ -144,17 +142,6 @@ impl Opening<'_> {
         {
             return Ok(Opened::Refused(why));
         }
-        let given = path_columns(&name, &columns.fields);
-        if format == FileFormat::Jsonl
-            && let Some((place, _)) =
-                given.iter().find(|(place, _)| !has_key(&beginning, &columns.fields[*place]))
-        {
-            let field = &columns.fields[*place];
-            return Ok(Opened::Unfit(format!(
-                "the field \"{field}\" is in its path and not in its records, and is read of paths for \
-                 Parquet and tables only: write it into the records, or the records as Parquet"
-            )));
-        }
         let opened = match format {
             FileFormat::Jsonl => Opened::Lines(FeedReader { bytes: compression.decode(stored)?, compressed }),
             // The records are compressed one by one.
@@ -208,7 +195,7 @@ impl Opening<'_> {
             }
         };
         Ok(match opened {
-            Opened::Rows(rows) => Opened::Rows(PartitionRows::with(rows, given)),
+            Opened::Rows(rows) => Opened::Rows(PartitionRows::with(rows, &name, &columns.fields)),
             other => other,
         })
     }
@@ -276,12 +263,6 @@ pub(super) fn dialect(layout: &InputLayout, format: FileFormat) -> Dialect {
         escape: layout.csv_escape,
         is_examined: layout.csv_quote == CsvQuote::Usual,
     }
-}
-
-/// Whether the first lines have this field.
-fn has_key(beginning: &[u8], field: &str) -> bool {
-    let key = format!("\"{}\"", field.rsplit('.').next().unwrap_or(field));
-    beginning.is_empty() || beginning.windows(key.len()).any(|some| some == key.as_bytes())
 }
 
 /// Whether quotes are escaped by backslashes: a cell continues after `\"`.

@@ -139,10 +139,13 @@ impl Decoder {
             Err(why) => why,
         };
         let input: Arc<str> = file.path.to_string_lossy().into();
-        let letter = || Letter { input: Arc::clone(&input), ..out.letter(offset, reason, None, None) };
-        let letter = out.bad.letter(letter);
-        out.letters.extend(letter);
         let whole = BadRecordAt { reason, input, place: RecordPlace::Whole, cause };
+        let letter = out.bad.letter(|| Letter {
+            input: Arc::clone(&whole.input),
+            hides_records: whole.hides_records(),
+            ..out.letter(offset, reason, None, None)
+        });
+        out.letters.extend(letter);
         out.bad.tally_bad(&out.batch.input, &whole);
         out.bad.report_file(whole)
     }
@@ -199,6 +202,7 @@ impl Decoded<'_> {
             reason: reason.reason().into(),
             key: key.map(<[u8]>::to_vec),
             raw: raw.map(<[u8]>::to_vec),
+            hides_records: false,
         }
     }
 

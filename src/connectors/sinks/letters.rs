@@ -289,6 +289,7 @@ mod tests {
             reason: "not_json".into(),
             key: Some("頁".into()),
             raw: raw.map(<[u8]>::to_vec),
+            hides_records: false,
         }
     }
 

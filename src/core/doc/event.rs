@@ -36,6 +36,8 @@ pub struct Letter {
     pub key: Option<Vec<u8>>,
     /// Its value or line, as it was read; `None` if it has none.
     pub raw: Option<Vec<u8>>,
+    /// Whether records behind it are lost with it, of which the number is not known.
+    pub hides_records: bool,
 }
 
 /// The facts of a live document besides its text, from its last event.

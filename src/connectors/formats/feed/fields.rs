@@ -13,6 +13,9 @@ pub(super) struct Further {
     kind: FurtherKind,
     /// The last string.
     content: String,
+    /// The value in a line without this field: none, or that of the path of its file.
+    absent: FurtherKind,
+    of_path: String,
 }
 
 /// The value of a further field in the last line.
@@ -29,13 +32,23 @@ pub(super) enum FurtherKind {
 }
 
 impl Further {
-    pub(super) fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), kind: FurtherKind::Absent, content: String::new() }
+    pub(super) fn new(name: &str, names: &FieldNames) -> Self {
+        let value = names.of_path.iter().find(|(of, _)| of == name).map(|(_, value)| str::from_utf8(value));
+        let (absent, of_path) = match value {
+            None => (FurtherKind::Absent, ""),
+            Some(Ok(value)) => (FurtherKind::Text, value),
+            Some(Err(_)) => (FurtherKind::Other, ""),
+        };
+        let (name, of_path) = (name.to_owned(), of_path.to_owned());
+        Self { name, kind: absent, content: String::new(), absent, of_path }
     }
 
     /// Resets the value before a new line.
     pub(super) fn reset(&mut self) {
-        self.kind = FurtherKind::Absent;
+        self.kind = self.absent;
+        if !self.of_path.is_empty() {
+            self.content.clone_from(&self.of_path);
+        }
     }
 
     /// Sets the value to a string.
@@ -102,6 +115,8 @@ pub struct FieldNames {
     pub canonical_url: bool,
     /// What lone surrogates mean.
     pub surrogates: SurrogateRule,
+    /// Further fields that the path of the input has, with their values, for lines that lack them.
+    pub of_path: Vec<(String, Vec<u8>)>,
 }
 
 impl Default for FieldNames {
@@ -115,6 +130,7 @@ impl Default for FieldNames {
             no_ids: false,
             canonical_url: false,
             surrogates: SurrogateRule::Bad,
+            of_path: Vec::new(),
         }
     }
 }

@@ -75,6 +75,7 @@ impl LineRules {
                 no_ids: all_numbered,
                 canonical_url: layout.canonical_url,
                 surrogates: layout.surrogates,
+                of_path: Vec::new(),
             },
             shape: is_nested.then(|| {
                 let id = Some(id).filter(|_| !all_numbered);
@@ -86,6 +87,7 @@ impl LineRules {
                     id,
                     surrogates: layout.surrogates,
                     canonical_url: layout.canonical_url,
+                    has_changes: false,
                     ..RecordShape::default()
                 })
             }),
@@ -93,6 +95,12 @@ impl LineRules {
                 .then(|| (Arc::clone(name), first)),
             all_numbered,
         })
+    }
+
+    /// The rules with the further fields that the path of the input has.
+    pub(crate) fn with_path(mut self, fields: Vec<(String, Vec<u8>)>) -> Self {
+        self.names.of_path = fields;
+        self
     }
 
     /// The time of a line, without parsing the rest; `None` if it has none or is no record.

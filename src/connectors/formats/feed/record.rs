@@ -87,7 +87,7 @@ impl Parser {
         };
         Self {
             places: rules.columns().iter().map(&mut place).collect(),
-            further: further.iter().map(|name| Further::new(name)).collect(),
+            further: further.iter().map(|name| Further::new(name, &names)).collect(),
             in_text: columns.len(),
             given: columns.given,
             json: json::JsonBuffers::new(columns.given.is_some()),

@@ -81,6 +81,8 @@ pub(crate) struct ShapeReader {
     header_of_column: Vec<Option<usize>>,
     values: ValuePicks,
     keys: KeyPicks,
+    /// The values of picked fields that a row without them has.
+    of_path: Vec<(usize, Leaf<'static>)>,
 }
 
 impl ShapeReader {
@@ -97,7 +99,21 @@ impl ShapeReader {
             own: own.clone(),
             values: ValuePicks::new(shape, columns, own.columns()),
             keys: KeyPicks::new(shape),
+            of_path: Vec::new(),
         }
+    }
+
+    /// The same for the lines of a file whose path has these fields.
+    pub(crate) fn with_path(mut self, fields: &[(String, Vec<u8>)], columns: &[String]) -> Self {
+        let RowPicks { fields: further, columns: own, .. } = &self.values.plain.row;
+        let picked = columns.iter().zip(further).chain(self.own.columns().iter().zip(own));
+        let of_path = |(name, place): (&String, &usize)| {
+            let (_, value) = fields.iter().find(|(of, _)| of == name)?;
+            let text = |text: &str| Leaf::Text(text.to_owned().into());
+            Some((*place, str::from_utf8(value).map_or(Leaf::Other, text)))
+        };
+        self.of_path = picked.filter_map(of_path).collect();
+        self
     }
 
     /// Whether the reader was made for this shape.
@@ -150,6 +166,11 @@ impl ShapeReader {
             _ => None,
         };
         let found = if format == ValueFormat::Debezium { self.document(found, &mut leaves)? } else { found };
+        for (place, of_path) in &self.of_path {
+            if leaves[*place] == Leaf::Absent {
+                leaves[*place] = of_path.clone();
+            }
+        }
         let row = found.row();
         let id = self.id(record, row, &leaves)?;
         let ts = match format {
@@ -206,7 +227,12 @@ impl ShapeReader {
         let found = self.values.picks.read(str::from_utf8(value).ok()?, SurrogateRule::Replace).ok()?;
         // A message of the log of PostgreSQL, which is of no row.
         let is_message = matches!(&found[self.values.envelope(&found).op], Leaf::Text(op) if op == "m");
-        is_message.then_some("message")
+        let is_change = match self.shape.format {
+            ValueFormat::Debezium => true,
+            ValueFormat::Auto => found[self.values.row(&found).row.text] == Leaf::Absent,
+            _ => false,
+        };
+        (is_message && is_change).then_some("message")
     }
 
     /// The event with the rows that MongoDB's changes hold as strings.

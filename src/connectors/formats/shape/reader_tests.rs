@@ -356,6 +356,16 @@ fn messages_and_truncates_are_no_documents() {
         assert!(missing.starts_with("no text at \"text\" among \"n\", \"url\""), "{missing}");
         assert_eq!(missing.contains("source.format"), format == ValueFormat::Auto, "{missing}");
     }
+    // In other formats it is a row, whose operation is none.
+    let row = br#"{"op":"m","text":"t"}"#;
+    for (format, value) in
+        [(ValueFormat::Json, &message[..]), (ValueFormat::Json, row), (ValueFormat::Auto, row)]
+    {
+        let given = given(format);
+        let shape = Arc::new(given.shape.clone());
+        let reader = ShapeReader::new(&shape, &TextColumns::default(), &FieldRules::default());
+        assert_eq!((given.read(value), reader.skipped(value)), ("unknown_op".to_owned(), None), "{format:?}");
+    }
 }
 
 #[test]

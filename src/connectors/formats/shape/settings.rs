@@ -43,10 +43,14 @@ pub struct RecordShape {
     pub canonical_url: bool,
     /// What lone surrogates mean.
     pub surrogates: SurrogateRule,
+    /// Whether a JSON row may be a change as other writers put them into topics: below `insert`, `delete` or
+    /// `payload`, with `__deleted`, or as a delete of Maxwell. True for topics only: a record of a file is
+    /// the row.
+    pub has_changes: bool,
 }
 
 impl Default for RecordShape {
-    /// The value is the text, and the key is the id.
+    /// A topic's: the value is the text, and the key is the id.
     fn default() -> Self {
         let [text, ts, op] = ["text", "ts", "op"].map(|name| vec![name.to_owned()]);
         Self {
@@ -59,6 +63,7 @@ impl Default for RecordShape {
             needs_time: false,
             canonical_url: false,
             surrogates: SurrogateRule::Bad,
+            has_changes: true,
         }
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct ValuePicks {
     envelopes: [EnvelopePicks; 2],
     /// What records of Maxwell have: `database`, `table`, `type` and `data`.
     maxwell: [usize; 4],
+    /// As [`RecordShape::has_changes`].
+    has_changes: bool,
 }
 
 /// A row with its operation.
@@ -119,7 +121,8 @@ impl ValuePicks {
         let (plain, inner) = (plain(&[], plain_row), plain(&["payload"], inner_row));
         let maxwell = ["database", "table", "type", "data"].map(|name| picks.want([name]));
         let (whole, schema) = (picks.want([]), picks.want(["schema"]));
-        Self { picks, whole, plain, inner, schema, insert, delete, envelopes, maxwell }
+        let has_changes = shape.has_changes;
+        Self { picks, whole, plain, inner, schema, insert, delete, envelopes, maxwell, has_changes }
     }
 
     /// The format of an object.
@@ -153,7 +156,8 @@ impl ValuePicks {
 
     /// The event of a JSON value.
     pub(super) fn json<'a>(&self, leaves: &mut [Leaf<'a>]) -> Result<PickedEvent<'_, 'a>, BadRecord> {
-        let is_set = |row: &RowPicks| !matches!(leaves[row.whole], Leaf::Absent | Leaf::Null);
+        let is_set =
+            |row: &RowPicks| self.has_changes && !matches!(leaves[row.whole], Leaf::Absent | Leaf::Null);
         match (is_set(&self.insert), is_set(&self.delete)) {
             (true, true) => Err(BadRecord::UnknownOp),
             (false, true) => Ok(PickedEvent::Delete(Some(&self.delete))),
@@ -163,9 +167,11 @@ impl ValuePicks {
                 _ => Err(BadRecord::BadText),
             },
             (false, false) => {
-                let plain = self.row(leaves);
+                let plain = if self.has_changes { self.row(leaves) } else { &self.plain };
                 match plain.op.map_or(&Leaf::Absent, |op| &leaves[op]) {
-                    _ if self.is_deleted(plain, leaves) => Ok(PickedEvent::Delete(Some(&plain.row))),
+                    _ if self.has_changes && self.is_deleted(plain, leaves) => {
+                        Ok(PickedEvent::Delete(Some(&plain.row)))
+                    }
                     Leaf::Absent | Leaf::Null => Ok(PickedEvent::Upsert(&plain.row)),
                     Leaf::Text(op) if op == "upsert" => Ok(PickedEvent::Upsert(&plain.row)),
                     Leaf::Text(op) if op == "delete" => Ok(PickedEvent::Delete(Some(&plain.row))),

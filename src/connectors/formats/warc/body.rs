@@ -14,33 +14,42 @@ pub(super) fn is_binary(bytes: &[u8]) -> bool {
 }
 
 /// Removes the sizes of chunks; also returns whether a chunk is missing. `None` if the body is not chunked:
-/// archives also store it without them, and a text may begin with a line of hexadecimal digits.
+/// archives also store it without them, and a text may begin with a line of hexadecimal digits. So the chunks
+/// have to add up. Only of what is a page or compressed, with lines as they are sent, the end may be missing.
 pub(super) fn chunked(body: &[u8]) -> Option<(Vec<u8>, bool)> {
-    let (mut size, mut rest) = chunk_size(body)?;
-    if size > rest.len() {
-        // The first chunk has only its beginning, if that is a page or compressed.
-        let is_likely = rest.trim_ascii_start().starts_with(b"<") || is_binary(rest);
-        return (is_likely && size <= MAX_RECORD_BYTES).then(|| (rest.to_vec(), true));
-    }
-    let mut bytes = Vec::new();
-    loop {
+    let (mut bytes, mut rest) = (Vec::new(), body);
+    for number in 0.. {
+        let is_first = number == 0;
+        let (size, after) = match chunk_size(rest) {
+            Some((size, _)) if is_first && size > MAX_RECORD_BYTES => return None,
+            Some(found) => found,
+            None if number < 2 => return None,
+            None => break,
+        };
         if size == 0 {
-            let is_end = !bytes.is_empty() || is_trailer(rest);
+            let is_end = after.trim_ascii().is_empty()
+                || !is_first && (is_trailer(after) || is_surely_chunked(body, &bytes));
             return is_end.then_some((bytes, false));
         }
-        let is_first = bytes.is_empty();
-        let (chunk, after) = rest.split_at(size.min(rest.len()));
+        let (chunk, after) = after.split_at(size.min(after.len()));
         bytes.extend_from_slice(chunk);
-        if chunk.len() < size || after.is_empty() {
-            return Some((bytes, true));
-        }
-        let next = line_end(after).map(|length| &after[length..]);
-        match next.and_then(|next| Some((next, chunk_size(next)?))) {
-            Some((_, next)) => (size, rest) = next,
-            None if next.is_some_and(<[u8]>::is_empty) || !is_first => return Some((bytes, true)),
-            None => return None,
+        rest = match line_end(after) {
+            Some(length) => &after[length..],
+            None if is_first && !after.is_empty() => return None,
+            None => break,
+        };
+        if rest.is_empty() {
+            break;
         }
     }
+    is_surely_chunked(body, &bytes).then_some((bytes, true))
+}
+
+/// Whether the first line of a body is the size of a chunk in any case: it ends as it is sent, and what
+/// follows is a page or compressed.
+fn is_surely_chunked(body: &[u8], bytes: &[u8]) -> bool {
+    let line = body.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+    line.ends_with(b"\r\n") && (bytes.trim_ascii_start().starts_with(b"<") || is_binary(bytes))
 }
 
 /// The size that the line here states, and the bytes after the line.
@@ -55,7 +64,7 @@ fn chunk_size(body: &[u8]) -> Option<(usize, &[u8])> {
     (length.is_some() || size == 0).then_some((size, rest))
 }
 
-/// Whether these bytes may follow the last chunk of an empty body: header lines and an empty line.
+/// Whether these bytes may follow the last chunk: header lines and an empty line.
 fn is_trailer(rest: &[u8]) -> bool {
     let mut lines = rest.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     lines.all(|line| line.is_empty() || line.contains(&b':'))

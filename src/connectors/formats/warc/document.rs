@@ -42,17 +42,14 @@ impl WarcRecord<'_> {
                 if message.status != 200 {
                     return skipped("status");
                 }
-                let content_type = MediaType::from_values(message.fields.all("content-type"));
-                let identified = MediaType::from_values(self.fields.all("warc-identified-payload-type"));
-                let content = ContentKind::of_type(identified.as_ref().or(content_type.as_ref()));
+                let (content, charset) = self.content(Some(message));
                 if content == Some(ContentKind::Other) {
                     return skipped("content_type");
                 }
                 let body = message.body()?;
                 is_cut |= body.is_cut;
-                let charset = content_type.as_ref().and_then(|one| one.charset.as_deref());
                 let content = content.or_else(|| ContentKind::of_bytes(&body.bytes));
-                content.and_then(|content| content.text(body.bytes, charset))
+                content.and_then(|content| content.text(body.bytes, charset.as_deref()))
             }
             "resource" | "response" if self.address().is_some_and(is_about_crawl) => {
                 return skipped("metadata");
@@ -99,20 +96,24 @@ impl WarcRecord<'_> {
     /// refers to has an id of its own.
     fn revisit(&self, message: Option<&HttpMessage<'_>>, id: WarcId) -> Result<ArchiveRole, &'static str> {
         let status = message.map(|message| message.status);
-        let content_type =
-            message.and_then(|message| MediaType::from_values(message.fields.all("content-type")));
-        let identified = MediaType::from_values(self.fields.all("warc-identified-payload-type"));
         if status.is_some_and(|status| status != 200 && status != 304) {
             Err("status")
-        } else if ContentKind::of_type(identified.as_ref().or(content_type.as_ref()))
-            == Some(ContentKind::Other)
-        {
+        } else if self.content(message).0 == Some(ContentKind::Other) {
             Err("content_type")
         } else if id == WarcId::Record || self.address().is_none_or(<[u8]>::is_empty) {
             Err("revisit")
         } else {
             Ok(pages::revisit(&self.fields, self.address(), status))
         }
+    }
+
+    /// The kind of content by the type that the crawler has found or else that of the message, and the
+    /// charset of the message.
+    fn content(&self, message: Option<&HttpMessage<'_>>) -> (Option<ContentKind>, Option<String>) {
+        let stated = message.and_then(|message| MediaType::from_values(message.fields.all("content-type")));
+        let identified = MediaType::from_values(self.fields.all("warc-identified-payload-type"));
+        let kind = ContentKind::of_type(identified.as_ref().or(stated.as_ref()));
+        (kind, stated.and_then(|stated| stated.charset))
     }
 
     /// Sets the id, the time and the further fields of a row.

@@ -192,7 +192,7 @@ fn ending(read: io::Result<()>, bytes: &[u8], encoding: &str) -> Result<Option<b
     match read {
         Ok(()) => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof || !bytes.is_empty() => Ok(Some(true)),
-        Err(error) => Err(ArchiveError::new(BadRecord::Truncated, format!("{encoding}: {error}"))),
+        Err(error) => Err(ArchiveError::new(BadRecord::Unreadable, format!("{encoding}: {error}"))),
     }
 }
 

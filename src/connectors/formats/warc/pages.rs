@@ -165,14 +165,28 @@ impl PageMemory {
         self.at(self.number(of)?)
     }
 
+    /// Whether pages before those that are held make no difference to a revisit.
+    pub(crate) fn is_certain(&self, row: &FileRow) -> bool {
+        let ArchiveRole::Revisit { of, .. } = row.role else { return true };
+        self.numbers(of).next().is_none_or(|first| first.is_some())
+    }
+
     fn number(&self, of: PageKeys) -> Option<u64> {
-        let by = |key: u64| self.numbers.get(&key).copied().filter(|number| self.at(*number).is_some());
-        let agrees = |number: &u64| {
-            let digest = self.at(*number).map_or(0, |page| page.keys.digest);
+        self.numbers(of).flatten().next()
+    }
+
+    /// For each key that is stated, in their order: the page, if it is held. A visit of a page with another
+    /// digest is left out.
+    fn numbers(&self, of: PageKeys) -> impl Iterator<Item = Option<u64>> {
+        let agrees = move |number: u64| {
+            let digest = self.at(number).map_or(0, |page| page.keys.digest);
             digest == of.digest || digest == 0 || of.digest == 0
         };
-        let by_visit = || by(of.visit).filter(agrees);
-        by(of.id).or_else(by_visit).or_else(|| by(of.digest)).or_else(|| by(of.address))
+        let stated = [of.id, of.visit, of.digest, of.address].into_iter().filter(|key| *key != 0);
+        stated.filter_map(move |key| {
+            let held = self.numbers.get(&key).copied().filter(|number| self.at(*number).is_some());
+            (key != of.visit || held.is_none_or(agrees)).then_some(held)
+        })
     }
 
     /// `None` if it is no longer held.

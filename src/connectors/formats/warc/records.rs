@@ -295,7 +295,7 @@ impl Warc {
     fn end_at(&mut self, begins: Option<usize>, part: &str) -> Result<(), ArchiveError> {
         let Some(at) = begins else { return Ok(()) };
         self.lost = PendingSearch::Begun(self.units.position() + at as u64);
-        Err(ArchiveError::new(BadRecord::Truncated, format!("it ends in the {part} of a record")))
+        Err(ArchiveError::new(BadRecord::Unreadable, format!("it ends in the {part} of a record")))
     }
 
     /// Reads the present record, and moves after it.

@@ -5,4 +5,4 @@ mod partitions;
 
 pub use entries::{FolderKind, folder_kinds};
 pub(super) use entries::{holds_records, in_order, is_hidden, refused_below, table_of};
-pub(super) use partitions::{PartitionRows, path_columns};
+pub(super) use partitions::{PartitionRows, line_rules};

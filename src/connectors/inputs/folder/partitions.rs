@@ -1,9 +1,12 @@
 //! Columns that are in the names of folders, as Hive and Spark write partitions: `lang=en/part-0.parquet`.
 //!
-//! A row that has no value of such a column has that of its path. Values are decoded (`%2F` is `/`);
-//! `__HIVE_DEFAULT_PARTITION__` stands for null.
+//! A row that has no value of such a column has that of its path, and so has a line that lacks the field.
+//! Values are decoded (`%2F` is `/`); `__HIVE_DEFAULT_PARTITION__` stands for null.
 
-use crate::formats::{Damage, FileRow, NextRow, RowReader};
+use std::sync::Arc;
+
+use crate::formats::feed::LineRules;
+use crate::formats::{Damage, FileRow, InputLayout, NextRow, RowReader};
 
 /// Rows with the columns of their path.
 pub(crate) struct PartitionRows {
@@ -14,7 +17,8 @@ pub(crate) struct PartitionRows {
 
 impl PartitionRows {
     /// The rows, with the values that the path gives to these fields.
-    pub(crate) fn with(rows: Box<dyn RowReader>, given: Vec<(usize, Vec<u8>)>) -> Box<dyn RowReader> {
+    pub(crate) fn with(rows: Box<dyn RowReader>, path: &str, fields: &[String]) -> Box<dyn RowReader> {
+        let given = path_columns(path, fields);
         if given.is_empty() { rows } else { Box::new(Self { rows, given }) }
     }
 }
@@ -41,8 +45,21 @@ impl RowReader for PartitionRows {
     }
 }
 
+/// The rules for the lines of an input, by one of them, as of [`LineRules::from_line`].
+pub(crate) fn line_rules(
+    layout: &InputLayout,
+    fields: &[String],
+    input: &Arc<str>,
+    line: &[u8],
+    first: u64,
+) -> Option<LineRules> {
+    let rules = LineRules::from_line(layout, fields, input, line, first)?;
+    let given = path_columns(input, fields).into_iter().filter(|(_, value)| !value.is_empty());
+    Some(rules.with_path(given.map(|(place, value)| (fields[place].clone(), value)).collect()))
+}
+
 /// The fields of these that are columns of a path, each with its index and its value; empty for null.
-pub(crate) fn path_columns(path: &str, fields: &[String]) -> Vec<(usize, Vec<u8>)> {
+fn path_columns(path: &str, fields: &[String]) -> Vec<(usize, Vec<u8>)> {
     const NULL: &[u8] = b"__HIVE_DEFAULT_PARTITION__";
     let Some((folders, _)) = path.rsplit_once('/') else { return Vec::new() };
     let columns = folders.split('/').filter_map(|part| part.split_once('='));

@@ -12,6 +12,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use super::super::folder::line_rules;
 use super::super::input::{Input, InputPlace};
 use super::super::open::{Opened, Opening};
 use super::index::{RecordIndex, SearchStart};
@@ -71,9 +72,7 @@ impl FileTexts {
         let (progress, waits, columns) = (Arc::default(), Arc::default(), self.columns.clone());
         let opening = Opening { columns: &columns, progress: &progress, waits: &waits, digest: None };
         match opening.open(&from.input).map_err(gone)? {
-            Opened::Refused(why) | Opened::Unfit(why) => {
-                Err(NoText::Gone(format!("\"{name}\" cannot be read: {why}")))
-            }
+            Opened::Refused(why) => Err(NoText::Gone(format!("\"{name}\" cannot be read: {why}"))),
             Opened::Document(file) => self.of_document(&file.path),
             Opened::Rows(mut rows) => self.of_rows(path, &mut *rows, from, id, record),
             Opened::Lines(feed) => {
@@ -94,8 +93,7 @@ impl FileTexts {
                 return Ok(LineRules::default());
             }
             let Input { layout, .. } = &from.input;
-            if let Some(rules) =
-                LineRules::from_line(layout, &self.columns, &from.input.name(), &self.line, from.first)
+            if let Some(rules) = line_rules(layout, &self.columns, &from.input.name(), &self.line, from.first)
             {
                 return Ok(rules);
             }

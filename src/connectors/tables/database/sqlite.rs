@@ -1,6 +1,7 @@
 //! Connections to a SQLite file.
 
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -16,10 +17,11 @@ const BUSY: Duration = Duration::from_secs(5);
 /// If the file is missing or not a database.
 pub fn reader(path: &Path) -> Result<Connection, DatabaseFailure> {
     let opened = match immutable(path) {
-        Some(_) if log_of(path).is_some_and(|log| log.metadata().is_ok_and(|found| found.len() > 0)) => {
+        Some(_) if let Some(suffix) = journal(path) => {
             return Err(DatabaseFailure::Refused(format!(
-                "{}: its log (\"-wal\") holds changes that are not in it, and would not be read: write them \
-                 into it first, as sqlite3 DATABASE 'pragma wal_checkpoint(truncate)' does",
+                "{}: there is a journal beside it (\"{suffix}\"), without which it lacks changes or has some \
+                 in part, and which would not be read: open it once where it can be written to, as sqlite3 \
+                 DATABASE 'pragma wal_checkpoint(truncate)' does",
                 path.display()
             )));
         }
@@ -45,9 +47,12 @@ pub fn reader(path: &Path) -> Result<Connection, DatabaseFailure> {
         })
 }
 
-/// The log beside a database that is read as one that nothing writes.
-fn log_of(path: &Path) -> Option<PathBuf> {
-    Some(format!("{}-wal", path.to_str()?.strip_suffix(IMMUTABLE)?).into())
+/// The suffix of the journal beside a database that is read as one that nothing writes: a log with changes
+/// after those in the file, or the pages before changes that are not committed.
+fn journal(path: &Path) -> Option<&'static str> {
+    let file = path.to_str()?.strip_suffix(IMMUTABLE)?;
+    let is_there = |suffix: &&str| fs::metadata(format!("{file}{suffix}")).is_ok_and(|found| found.len() > 0);
+    ["-wal", "-journal"].into_iter().find(is_there)
 }
 
 /// The address of a database that is read as one that nothing writes, if its path ends so.
@@ -108,6 +113,15 @@ mod tests {
         assert_eq!(found, 7);
         assert!(connection.execute("INSERT INTO t VALUES (1)", []).is_err());
         assert!(!folder.path().join("a %3f#.db-shm").exists(), "nothing is written beside it");
+        for suffix in ["-wal", "-journal"] {
+            let journal = folder.path().join(format!("a %3f#.db{suffix}"));
+            fs::write(&journal, b"").unwrap();
+            assert!(reader(&fixed).is_ok(), "{suffix}: it is empty");
+            fs::write(&journal, b"x").unwrap();
+            let refused = reader(&fixed).unwrap_err().to_string();
+            assert!(refused.contains(&format!("a journal beside it (\"{suffix}\")")), "{refused}");
+            fs::remove_file(&journal).unwrap();
+        }
     }
 
     #[test]

@@ -262,6 +262,7 @@ impl TableReading {
             reason: reason.reason().into(),
             key: row.id.clone().ok(),
             raw: raw.map(<[u8]>::to_vec),
+            hides_records: at.hides_records(),
         }));
         bad.report(at, raw.unwrap_or_default(), &mut std::io::empty())
     }

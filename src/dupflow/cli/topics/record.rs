@@ -249,6 +249,7 @@ mod tests {
                 reason: "missing_id".into(),
                 key: None,
                 raw: raw.map(<[u8]>::to_vec),
+                hides_records: false,
             };
             let line = bad_line(&letter);
             assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);

@@ -30,7 +30,6 @@ use crate::pipeline::error::RunError;
 use crate::pipeline::past::Past;
 use crate::pipeline::side_outputs::SideOutputs;
 use dupflow_connectors::failpoint;
-use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::intake::{Announce, AsOf, BadRecords, InputFile, InputLog, SourceError};
 use dupflow_connectors::mark::{InputList, MOST_SPANS, Mark};
 use dupflow_connectors::sinks::{LetterFile, Sink};
@@ -273,12 +272,7 @@ impl Committer {
         }
         if let Some(tally) = &mut self.mark.tally {
             letters.iter().for_each(|bad| *tally.bad.entry(bad.reason.to_string()).or_default() += 1);
-            // Of a row group that is damaged there is a line: it counts as one record in a later process.
-            let hides = |bad: &&Letter| {
-                bad.reason == BadRecord::Truncated.reason()
-                    || bad.raw.is_none() && bad.reason == BadRecord::Unreadable.reason()
-            };
-            tally.unread += letters.iter().filter(hides).count() as u64;
+            tally.unread += letters.iter().filter(|bad| bad.hides_records).count() as u64;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use super::*;
 use dupflow_connectors::formats::RecordPlace;
 use dupflow_connectors::intake::{BadRecordAt, DeadLetter, OnError};
-use dupflow_connectors::mark::Standing;
+use dupflow_connectors::mark::{RecordTally, Standing};
 use dupflow_connectors::sinks::MemorySink;
 use dupflow_core::doc::{DocId, Letter};
 use dupflow_core::pair::{Evidence, Pair, Similarity};
@@ -330,6 +330,7 @@ fn letters_of_a_correction_are_written_before_the_run_is_live() {
         reason: "not_json".into(),
         key: None,
         raw: Some(b"oops".to_vec()),
+        hides_records: false,
     };
     let repeated = || ClosedEpoch { letters: vec![letter.clone()], ..closed(5, &[]) };
     let begun = |file| Committer {
@@ -351,4 +352,23 @@ fn letters_of_a_correction_are_written_before_the_run_is_live() {
     // Nothing else is to be corrected.
     to_sink.live().unwrap();
     assert!(sink.1.lock().last().is_some_and(|mark| !mark.in_correction));
+}
+
+/// Also one whose damage has a line of its own, as that of a row group has.
+#[test]
+fn files_that_are_read_in_part_are_counted_in_the_mark() {
+    let letter = |hides_records| Letter {
+        input: "in".into(),
+        position: Position { partition: 0, offset: 7 },
+        reason: "unreadable".into(),
+        key: None,
+        raw: Some(b"head".to_vec()),
+        hides_records,
+    };
+    let mut replay = committer(SharedSink::default(), 4, 5);
+    replay.mark.tally = Some(RecordTally::default());
+    let letters = vec![letter(true), letter(false)];
+    replay.commit(vec![ClosedEpoch { letters, ..closed(5, &[]) }], 0.0).unwrap();
+    let bad = [("unreadable".to_owned(), 2)].into();
+    assert_eq!(replay.mark.tally, Some(RecordTally { bad, unread: 1, replaced: 0 }));
 }

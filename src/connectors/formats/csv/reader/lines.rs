@@ -16,11 +16,17 @@ impl CsvReader {
             self.raw.clear();
             loop {
                 let room = (MAX_RECORD_BYTES + 3).saturating_sub(self.raw.len()) as u64;
-                if let Err(error) = (&mut self.file).take(room).read_until(b'\n', &mut self.raw) {
-                    return Err(Damage {
-                        ends: true,
-                        ..self.line_damage(BadRecord::Truncated, error.to_string())
-                    });
+                let read = match (&mut self.file).take(room).read_until(b'\n', &mut self.raw) {
+                    Ok(read) => read,
+                    Err(error) => {
+                        return Err(Damage {
+                            ends: true,
+                            ..self.line_damage(BadRecord::Truncated, error.to_string())
+                        });
+                    }
+                };
+                if read == 0 {
+                    break;
                 }
                 let is_ended = self.raw.ends_with(b"\n");
                 self.reader.set_line(self.reader.line() + u64::from(is_ended));

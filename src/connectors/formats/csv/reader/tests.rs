@@ -379,6 +379,20 @@ fn lines_without_quotes_have_escapes_on_request() {
     assert_eq!((damage.place, &*damage.head), (RecordPlace::Line(7), &b"4\tshort\tlong"[..]));
 }
 
+/// Neither at the end of the file nor at the greatest length of a row does reading wait for the rest.
+#[test]
+fn an_escaped_line_end_may_be_the_last_one() {
+    let table = "id\ttext\n1\tabc\n2\tends\\\n";
+    let (texts, bad, _) = read_as(ESCAPED, table);
+    assert_eq!((texts, bad.len()), (vec!["abc".to_owned(), "ends\\".to_owned()], 0));
+    // The bytes that are read of it, 3 more than a row may have, end behind that line end.
+    let long = "x".repeat(MAX_RECORD_BYTES + 3 - "1\t\\\n".len());
+    let long_row = format!("id\ttext\n1\t{long}\\\nmore\n2\ta\n");
+    let found =
+        ReadResult::read_all(CsvReader::new(Box::new(Cursor::new(long_row)), &columns(&[]), ESCAPED), 10);
+    assert_eq!((found.texts(), found.damages[0].reason), (vec!["a"], BadRecord::TooLong));
+}
+
 #[test]
 fn lines_without_quotes_end_with_a_line_feed_and_have_a_maximum() {
     let (read, ..) = read_as(LINES, "id\ttext\n1\ta\\tb\rc\n");

@@ -219,15 +219,41 @@ fn bodies_that_are_not_encoded_are_used_unchanged() {
         ("5\nhello, and more", "5\nhello, and more", 0),
         ("0\nnothing", "0\nnothing", 0),
         ("5\r\nhello\r\n0\r\n\r\n", "hello", 0),
-        ("0\r\nX: y\r\n\r\n", "", 0),
-        ("5\r\nhello\r\n9\r\n, a", "hello, a", 1),
+        ("0\r\n\r\n", "", 0),
+        ("5\r\nhello\r\n0\r\nX: y\r\n\r\n", "hello", 0),
+        // They were decoded before.
+        ("0\nUser-agent: bot\nDisallow: /x\n", "0\nUser-agent: bot\nDisallow: /x\n", 0),
+        ("4d2\n<p>a line of a text", "4d2\n<p>a line of a text", 0),
+        ("1\r\n2\r\n3\r\n4\r\n", "1\r\n2\r\n3\r\n4\r\n", 0),
+        ("1\n2\n0\n5\n", "1\n2\n0\n5\n", 0),
         ("+5\r\nhello\r\n0\r\n\r\n", "+5\r\nhello\r\n0\r\n\r\n", 0),
     ] {
         let found = of("text/plain", "Transfer-Encoding: chunked", body.as_bytes());
         assert_eq!((found.texts(), found.cut), (vec![read], cut), "{body:?}");
     }
-    let cut_page = of("text/html", "Transfer-Encoding: chunked", b"1f40\r\n<html>the first chunk is cut");
-    assert_eq!((cut_page.texts(), cut_page.cut), (vec!["<html>the first chunk is cut"], 1));
+    for (body, read) in [
+        ("1f40\r\n<html>the first chunk is cut", "<html>the first chunk is cut"),
+        ("6\r\n<html>\r\n9\r\nand", "<html>and"),
+    ] {
+        let cut_page = of("text/html", "Transfer-Encoding: chunked", body.as_bytes());
+        assert_eq!((cut_page.texts(), cut_page.cut), (vec![read], 1));
+    }
+}
+
+/// Otherwise one such page would make a file one that has not been read as a whole.
+#[test]
+fn damage_of_one_record_hides_no_other() {
+    let http = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: deflate\r\n\r\n";
+    let undecodable = response(&[http.as_bytes(), b"\x78\x9c\xff\xff\0\x01\x02"].concat());
+    let first = conversion(1, "a record that is not stored as a whole");
+    let cut = gzip(&first[..first.len() - 20]);
+    for bytes in [gzip(&undecodable), cut] {
+        let found = read([bytes, gzip(&conversion(2, "next"))].concat());
+        let [damage] = &found.damages[..] else { panic!("{found:?}") };
+        assert_eq!((damage.reason, damage.place), (BadRecord::Unreadable, RecordPlace::Byte(0)));
+        assert!(!damage.ends);
+        assert_eq!(found.texts(), ["next"]);
+    }
 }
 
 #[test]

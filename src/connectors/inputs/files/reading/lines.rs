@@ -3,8 +3,8 @@
 use std::io::{self, BufRead};
 use std::sync::Arc;
 
+use super::super::super::folder::line_rules;
 use super::InputReading;
-use crate::formats::feed::LineRules;
 use crate::formats::{BadRecord, InputLayout, READ_BYTES, RecordPlace, RestOfLine, line_length};
 use crate::intake::{BadRecordAt, PARTITION, ReadEnd};
 
@@ -90,8 +90,7 @@ impl InputReading<'_> {
                 }
                 passed += read as u64;
                 if !has_rules
-                    && let Some(rules) =
-                        LineRules::from_line(layout, self.columns, name, &buffer[start..], first)
+                    && let Some(rules) = line_rules(layout, self.columns, name, &buffer[start..], first)
                 {
                     if rules.are_numbered() {
                         self.list.iter().for_each(|list| list.is_numbered());

@@ -203,9 +203,6 @@ impl InputReading<'_> {
             }
             Ok(Opened::Rows(mut rows)) => self.rows(&name, &input.layout, &mut *rows),
             Ok(Opened::Document(file)) => Ok(self.cutter.file(file)?),
-            Ok(Opened::Unfit(why)) => {
-                Err(SourceError::Inputs(vec![format!("cannot read \"{name}\": {why}")]).into())
-            }
             // A refused input that the user named ends the run; a refused file of a folder is counted.
             Ok(Opened::Refused(why)) if is_in_folder => self.bad_file(name, BadRecord::Unreadable, Some(why)),
             Ok(Opened::Refused(why)) => {
@@ -218,12 +215,12 @@ impl InputReading<'_> {
 
     /// Gives a revisit the text of the page that it refers to; false if that is not found. Holds another
     /// page.
-    fn resolve(&mut self, row: &mut FileRow) -> bool {
+    fn resolve(&mut self, row: &mut FileRow) -> Result<bool, SourceError> {
         match row.role {
-            ArchiveRole::Other => true,
+            ArchiveRole::Other => Ok(true),
             ArchiveRole::Page(_) => {
                 self.revisits.hold(row);
-                true
+                Ok(true)
             }
             ArchiveRole::Revisit { .. } => {
                 let (columns, progress, waits) = (self.columns, &Arc::default(), &Arc::default());
@@ -254,7 +251,7 @@ impl InputReading<'_> {
             let next = catch_unwind(AssertUnwindSafe(|| rows.next(&mut row)));
             let was_broken = std::mem::take(&mut self.ends.is_broken);
             let mut next = next.unwrap_or_else(|_| Err(panicked()));
-            if next == Ok(NextRow::Row) && !self.resolve(&mut row) {
+            if next == Ok(NextRow::Row) && !self.resolve(&mut row)? {
                 next = Ok(NextRow::Skipped("revisit"));
             }
             let damage = match next {
@@ -425,8 +422,8 @@ impl InputReading<'_> {
 
     fn bad_file(&mut self, input: Arc<str>, reason: BadRecord, cause: Option<String>) -> Result<(), ReadEnd> {
         if self.cutter.reports() {
-            self.keep(&input, reason, None)?;
             let at = BadRecordAt { reason, input, place: RecordPlace::Whole, cause };
+            self.keep(&at, None)?;
             self.bad.tally_bad(&self.of, &at);
             self.bad.report_file(at)?;
         }
@@ -435,19 +432,20 @@ impl InputReading<'_> {
 
     /// Reports the next record as bad. Its bytes are `head` and then `tail`; a [`Letter`] keeps only `head`.
     fn report(&mut self, at: BadRecordAt, head: &[u8], tail: &mut dyn Read) -> Result<(), ReadEnd> {
-        self.keep(&at.input, at.reason, Some(head))?;
+        self.keep(&at, Some(head))?;
         self.bad.tally_bad(&self.of, &at);
         Ok(self.bad.report(at, head, tail)?)
     }
 
     /// Keeps the next record, which is bad, with its epoch, if bad records are kept there.
-    fn keep(&mut self, input: &Arc<str>, reason: BadRecord, raw: Option<&[u8]>) -> Result<(), Closed> {
+    fn keep(&mut self, at: &BadRecordAt, raw: Option<&[u8]>) -> Result<(), Closed> {
         let letter = self.bad.letter(|| Letter {
-            input: Arc::clone(input),
+            input: Arc::clone(&at.input),
             position: self.cutter.position(),
-            reason: reason.reason().into(),
+            reason: at.reason.reason().into(),
             key: None,
             raw: raw.map(<[u8]>::to_vec),
+            hides_records: at.hides_records(),
         });
         letter.map_or(Ok(()), |letter| self.cutter.keep(letter))
     }

@@ -1,6 +1,7 @@
 mod feeds;
 mod hostile;
 mod places;
+mod revisits;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -235,6 +235,7 @@ fn topic(settings: &mut FileSettings) -> SourceConfig {
         // Set later, from the retention of the pipeline.
         needs_time: false,
         canonical_url: false,
+        has_changes: true,
     };
     SourceConfig::Kafka {
         topic: required_topic(settings, "source.topic").unwrap_or_default(),
