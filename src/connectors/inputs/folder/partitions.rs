@@ -3,7 +3,7 @@
 //! A row that has no value of such a column has that of its path. Values are decoded (`%2F` is `/`);
 //! `__HIVE_DEFAULT_PARTITION__` stands for null.
 
-use crate::formats::{Damage, FileRow, NextRow, RowReader};
+use crate::formats::{Damage, FileRow, NextRow, RowReader, without_query};
 
 /// Rows with the columns of their path.
 pub(crate) struct PartitionRows {
@@ -44,7 +44,7 @@ impl RowReader for PartitionRows {
 /// The fields of these that are columns of a path, each with its index and its value; empty for null.
 pub(crate) fn path_columns(path: &str, fields: &[String]) -> Vec<(usize, Vec<u8>)> {
     const NULL: &[u8] = b"__HIVE_DEFAULT_PARTITION__";
-    let Some((folders, _)) = path.rsplit_once('/') else { return Vec::new() };
+    let Some((folders, _)) = without_query(path).rsplit_once('/') else { return Vec::new() };
     let columns = folders.split('/').filter_map(|part| part.split_once('='));
     let columns: Vec<_> = columns.map(|(name, value)| (decoded(name), decoded(value))).collect();
     let place = |(place, field): (usize, &String)| {
