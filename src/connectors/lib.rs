@@ -14,5 +14,7 @@ pub mod owned;
 pub mod rewrite;
 pub mod sinks;
 pub mod state;
+#[cfg(feature = "object-store")]
+mod store_address;
 pub mod tables;
 pub mod watch;

@@ -69,6 +69,8 @@ mod run;
 #[path = "../exactly_once/server.rs"]
 mod server;
 mod state;
+#[cfg(feature = "object-store")]
+mod stores;
 mod terminal;
 mod units;
 mod upgrade;

@@ -17,22 +17,39 @@ use super::foreign;
 use super::storage::Compression;
 use dupflow_core::html;
 
+/// Why the text of a file is not read.
+#[derive(Debug)]
+pub(crate) enum NoText {
+    /// It has none: the reason, and the message of the system or the decompressor.
+    Bad(BadRecord, Option<String>),
+    /// A read failed; another one may succeed.
+    Failed(String),
+}
+
+/// Whether a file cannot be opened for what it is: it does not exist, or may not be read. Any other error is
+/// of the system, which may open it at another time.
+pub(crate) fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+}
+
 /// Reads the text of a file into a buffer. `stored` is called with its stored bytes: all, or one more than
 /// the limit.
 ///
 /// # Errors
-/// The reason, and the message of the system or the decompressor.
+/// Why there is none.
 pub(crate) fn read_text<'b>(
     path: &Path,
     buffer: &'b mut Vec<u8>,
     stored: impl FnOnce(&[u8]),
-) -> Result<Cow<'b, str>, (BadRecord, Option<String>)> {
+) -> Result<Cow<'b, str>, NoText> {
     // One byte more than the limit, to detect a longer file.
     let limit = MAX_RECORD_BYTES as u64 + 1;
-    let because = |reason| move |error: io::Error| (reason, Some(error.to_string()));
     buffer.clear();
-    let file = File::open(path).map_err(because(BadRecord::Unreadable))?;
-    file.take(limit).read_to_end(buffer).map_err(because(BadRecord::Unreadable))?;
+    let file = File::open(path).map_err(|error| match is_refusal(&error) {
+        true => NoText::Bad(BadRecord::Unreadable, Some(error.to_string())),
+        false => NoText::Failed(error.to_string()),
+    })?;
+    file.take(limit).read_to_end(buffer).map_err(|error| NoText::Failed(error.to_string()))?;
     stored(buffer);
     let mut name = Cow::Borrowed(path);
     let compression = Compression::detect(buffer);
@@ -40,7 +57,7 @@ pub(crate) fn read_text<'b>(
         let mut whole = Vec::new();
         let decode = compression.decode(&buffer[..]);
         let read = decode.and_then(|bytes| bytes.take(limit).read_to_end(&mut whole));
-        read.map_err(because(BadRecord::Truncated))?;
+        read.map_err(|error| NoText::Bad(BadRecord::Truncated, Some(error.to_string())))?;
         *buffer = whole;
         if path
             .extension()
@@ -50,13 +67,13 @@ pub(crate) fn read_text<'b>(
         }
     }
     if buffer.len() > MAX_RECORD_BYTES {
-        return Err((BadRecord::TooLong, None));
+        return Err(NoText::Bad(BadRecord::TooLong, None));
     }
     if foreign::is_pointer(buffer) {
-        return Err((BadRecord::Unreadable, foreign::binary(buffer)));
+        return Err(NoText::Bad(BadRecord::Unreadable, foreign::binary(buffer)));
     }
     let what = foreign::binary(buffer);
-    text_of_file(&name, buffer).ok_or((BadRecord::NotUtf8, what))
+    text_of_file(&name, buffer).ok_or(NoText::Bad(BadRecord::NotUtf8, what))
 }
 
 /// The text of a file with this name and these bytes.
@@ -120,12 +137,16 @@ mod tests {
         assert_eq!(read("a.txt.GZ", &gzipped).unwrap(), "<p>ไทย 漢字");
         assert_eq!(read("a", &zstd("漢字".as_bytes())).unwrap(), "漢字");
         assert_eq!(read("a.html", b"plain").unwrap(), "<!doctype html>plain");
-        let reason = |name, bytes: &[u8]| read(name, bytes).unwrap_err().0;
+        let of = |why| match why {
+            NoText::Bad(reason, _) => reason,
+            NoText::Failed(what) => panic!("{what}"),
+        };
+        let reason = |name, bytes: &[u8]| of(read(name, bytes).unwrap_err());
         assert_eq!(reason("a.gz", &gzipped[..gzipped.len() - 9]), BadRecord::Truncated);
         assert_eq!(reason("a.gz", &zstd(b"\xff")), BadRecord::NotUtf8);
         assert_eq!(reason("a.zst", &zstd(&vec![b' '; MAX_RECORD_BYTES + 1])), BadRecord::TooLong);
         assert_eq!(
-            read_text(&folder.path().join("none"), &mut Vec::new(), |_| ()).unwrap_err().0,
+            of(read_text(&folder.path().join("none"), &mut Vec::new(), |_| ()).unwrap_err()),
             BadRecord::Unreadable
         );
     }

@@ -279,9 +279,15 @@ pub fn instead_of(path: &Path) -> Option<&'static str> {
     })
 }
 
+/// A name without the query of a web address.
+pub(crate) fn without_query(name: &str) -> &str {
+    let is_web = name.starts_with("http://") || name.starts_with("https://");
+    name.split_once('?').filter(|_| is_web).map_or(name, |(path, _)| path)
+}
+
 /// The format that a file name implies.
 pub(crate) fn by_name(name: &str) -> Option<FileFormat> {
-    let name = name.to_ascii_lowercase();
+    let name = without_query(name).to_ascii_lowercase();
     let name = [".gz", ".zst", ".zstd"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     Some(match Path::new(name).extension()?.to_str()? {
         "jsonl" | "ndjson" | "json" | "jsonlines" | "ldjson" => FileFormat::Jsonl,

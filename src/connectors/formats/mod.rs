@@ -33,11 +33,11 @@ use rows::failed;
 
 pub use bad_record::{BadRecord, MAX_RECORD_BYTES, RecordPlace};
 pub(crate) use csv::Dialect;
-pub(crate) use document::read_text;
 pub use document::text_of_file;
+pub(crate) use document::{NoText, is_refusal, read_text};
 pub(crate) use foreign::{is_parquet, quoted, refused as refused_format, refused_window};
-pub(crate) use layout::by_name;
 pub use layout::{CsvQuote, FileFormat, IdRule, InputLayout, SurrogateRule, WarcId};
+pub(crate) use layout::{by_name, without_query};
 pub use layout::{instead_of, named_path, promised};
 #[cfg(feature = "parquet")]
 pub(crate) use parquet::{ParquetCopy, ParquetTarget};
@@ -53,7 +53,8 @@ pub(crate) use rows::{
 pub(crate) use shape::ShapeReader;
 pub use shape::{KeyedRecord, KeyedRecords, RecordShape, ValueFormat};
 pub(crate) use storage::{
-    Compression, FeedReader, InMemory, Metered, OnDisk, READ_BYTES, RandomAccess, RestOfLine, line_length,
+    Compression, FailedRead, FeedReader, InMemory, Metered, OnDisk, READ_BYTES, RandomAccess, ReadFailure,
+    RestOfLine, line_length,
 };
 pub use storage::{InputProgress, decompressed, open};
 pub(crate) use warc::{PAGE_BYTES, PageMemory};

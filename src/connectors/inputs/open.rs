@@ -20,7 +20,7 @@ use crate::digest::{DigestedReader, StreamDigest};
 use crate::formats;
 use crate::formats::{
     Compression, CsvQuote, Dialect, FeedReader, FileFormat, IdRule, InputLayout, InputProgress, Metered,
-    READ_BYTES, RowReader, WantedColumns, by_name,
+    READ_BYTES, ReadFailure, RowReader, WantedColumns, by_name,
 };
 use crate::intake::FileDocument;
 use dupflow_core::doc::DocId;
@@ -57,6 +57,8 @@ pub(crate) struct Opening<'o> {
     pub(crate) progress: &'o Arc<InputProgress>,
     /// Set while the next read of the input may block.
     pub(crate) waits: &'o Arc<AtomicBool>,
+    /// Keeps the first read error, which is no damage of the content.
+    pub(crate) failure: &'o ReadFailure,
     /// Receives the stored bytes that are read in order, if they are to be digested.
     pub(crate) digest: Option<StreamDigest>,
 }
@@ -94,7 +96,11 @@ impl Opening<'_> {
         match &input.place {
             InputPlace::Stdin => self.stream(input, io::stdin(), None),
             InputPlace::File(path) | InputPlace::Folder(path) => {
-                let file = File::open(path)?;
+                let file = File::open(path).inspect_err(|error| {
+                    if !formats::is_refusal(error) {
+                        self.failure.note(&input.name(), error);
+                    }
+                })?;
                 let is_file = file.metadata()?.is_file();
                 let stored = |progress| -> io::Result<Arc<dyn formats::RandomAccess>> {
                     Ok(Arc::new(formats::OnDisk::open(path, progress)?))
@@ -126,10 +132,16 @@ impl Opening<'_> {
         anywhere: Option<&OpenStored<'_>>,
     ) -> io::Result<Opened> {
         let InputLayout { format, .. } = &*input.layout;
-        let stored = DigestedReader::new(stored, self.digest.clone());
+        let name = input.name();
+        let guarded = |progress| -> io::Result<Arc<dyn formats::RandomAccess>> {
+            let bytes =
+                anywhere.map_or_else(|| Err(io::ErrorKind::Unsupported.into()), |open| open(progress))?;
+            Ok(Arc::new(self.failure.guard(&name, bytes)))
+        };
+        let anywhere = anywhere.map(|_| &guarded as &OpenStored<'_>);
+        let stored = DigestedReader::new(self.failure.guard(&name, stored), self.digest.clone());
         let mut stored = Metered::new(stored, Arc::clone(self.progress), Arc::clone(self.waits));
         let (compression, beginning) = read_beginning(&mut stored)?;
-        let name = input.name();
         let format = format.unwrap_or_else(|| detect_format(&beginning, &name));
         let columns = columns(&input.layout, self.columns);
         let compressed = compression != Compression::None;

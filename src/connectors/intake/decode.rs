@@ -9,7 +9,9 @@ use super::batch::{Batch, FileDocument, Payload, RecordLine};
 use super::error::{BadRecordAt, SourceError};
 use crate::digest::StreamDigest;
 use crate::formats::feed::LineReader;
-use crate::formats::{BadRecord, KeyedRecords, MAX_RECORD_BYTES, RecordPlace, ShapeReader, read_text};
+use crate::formats::{
+    BadRecord, KeyedRecords, MAX_RECORD_BYTES, NoText, RecordPlace, ShapeReader, read_text,
+};
 use dupflow_core::doc::fields::{FieldRules, RawValue};
 use dupflow_core::doc::{DocEvent, Letter, Position, without_separators};
 use dupflow_core::text::TextColumns;
@@ -43,8 +45,8 @@ impl Decoder {
     /// or of watches has nothing to decode.
     ///
     /// # Errors
-    /// A bad record under [`OnError::Fail`](super::OnError::Fail), or a dead-letter file that cannot be
-    /// written. The events before that record have been passed on.
+    /// A bad record under [`OnError::Fail`](super::OnError::Fail), a document whose file fails to be read, or a
+    /// dead-letter file that cannot be written. The events before that record have been passed on.
     pub fn decode(
         &mut self,
         batch: &Batch,
@@ -136,7 +138,10 @@ impl Decoder {
                 out.event(offset, DocEvent { id, ts: None, written: None, text: Some(text), fields });
                 return Ok(());
             }
-            Err(why) => why,
+            Err(NoText::Bad(reason, cause)) => (reason, cause),
+            Err(NoText::Failed(what)) => {
+                return Err(SourceError::Failed { input: file.path.to_string_lossy().into(), what });
+            }
         };
         let input: Arc<str> = file.path.to_string_lossy().into();
         let whole = BadRecordAt { reason, input, place: RecordPlace::Whole, cause };

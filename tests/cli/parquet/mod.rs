@@ -39,6 +39,14 @@ fn ids() -> Column {
     bytes("id", NONE, page(ROWS, PLAIN, &plain(&ids)))
 }
 
+/// A file of these ids and texts.
+pub(crate) fn table(rows: impl Iterator<Item = (String, String)>) -> Vec<u8> {
+    let (ids, texts): (Vec<_>, Vec<_>) = rows.unzip();
+    let count = ids.len() as i64;
+    let column = |name, values: &[String]| bytes(name, NONE, page(count, PLAIN, &plain(values)));
+    file(count, &[column("id", &ids), column("text", &texts)])
+}
+
 fn texts() -> Vec<String> {
     (0..ROWS).map(|row| format!("text {row}")).collect()
 }

@@ -4,6 +4,7 @@ mod compression;
 mod metered;
 mod newline;
 mod random_access;
+mod read_failure;
 
 pub(crate) use compression::{Compression, FeedReader, RestOfLine, WINDOW_LOG_MAX, window_above_bound};
 pub use compression::{decompressed, open};
@@ -11,3 +12,4 @@ pub use metered::InputProgress;
 pub(crate) use metered::{Metered, READ_BYTES};
 pub(crate) use newline::line_length;
 pub(crate) use random_access::{InMemory, OnDisk, RandomAccess};
+pub(crate) use read_failure::{FailedRead, ReadFailure};

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use super::input::Input;
 use super::known::{self, GoneInputs, PastReading};
 use super::texts::{FileTexts, RecordIndex};
-use crate::formats::{IdRule, InputProgress, MAX_RECORD_BYTES, RecordShape, ValueFormat};
+use crate::formats::{IdRule, InputProgress, MAX_RECORD_BYTES, ReadFailure, RecordShape, ValueFormat};
 use crate::intake::{
     BadRecords, Cutter, EpochLimits, EpochRule, FileOrder, InputLog, PARTITION, PastInputs, Queue, ReadEnd,
     Resumption, Share, Source, SourceError, SourceReader, SpanEnd, Speed, Texts,
@@ -214,6 +214,7 @@ impl SourceReader for FilesReader {
             row: Arc::new(row),
             progress,
             waits: Arc::default(),
+            failure: ReadFailure::default(),
             followed: None,
             of: "".into(),
             digests: bad.digests().filter(|_| share.reports()),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::formats::feed::LineRules;
-use crate::formats::{Damage, FileRow, InputLayout, NextRow, RowReader};
+use crate::formats::{Damage, FileRow, InputLayout, NextRow, RowReader, without_query};
 
 /// Rows with the columns of their path.
 pub(crate) struct PartitionRows {
@@ -61,7 +61,7 @@ pub(crate) fn line_rules(
 /// The fields of these that are columns of a path, each with its index and its value; empty for null.
 fn path_columns(path: &str, fields: &[String]) -> Vec<(usize, Vec<u8>)> {
     const NULL: &[u8] = b"__HIVE_DEFAULT_PARTITION__";
-    let Some((folders, _)) = path.rsplit_once('/') else { return Vec::new() };
+    let Some((folders, _)) = without_query(path).rsplit_once('/') else { return Vec::new() };
     let columns = folders.split('/').filter_map(|part| part.split_once('='));
     let columns: Vec<_> = columns.map(|(name, value)| (decoded(name), decoded(value))).collect();
     let place = |(place, field): (usize, &String)| {

@@ -19,8 +19,8 @@ use super::index::{RecordIndex, SearchStart};
 use crate::canonical_url::canonical_id;
 use crate::formats::feed::{LineReader, LineRules, numbered};
 use crate::formats::{
-    BadRecord, FeedReader, FileRow, IdRule, MAX_RECORD_BYTES, NextRow, PageMemory, READ_BYTES, RowReader,
-    RowText, read_text,
+    BadRecord, FeedReader, FileRow, IdRule, MAX_RECORD_BYTES, NextRow, NoText as NoFileText, PageMemory,
+    READ_BYTES, ReadFailure, RowReader, RowText, read_text,
 };
 use crate::intake::{FoundText, NoText, PARTITION, Texts, is_blank, of_event};
 use dupflow_core::doc::fields::FieldRules;
@@ -70,7 +70,14 @@ impl FileTexts {
             return Err(NoText::Unsupported(format!("\"{name}\" is a pipe, which cannot be read twice")));
         }
         let (progress, waits, columns) = (Arc::default(), Arc::default(), self.columns.clone());
-        let opening = Opening { columns: &columns, progress: &progress, waits: &waits, digest: None };
+        let failure = ReadFailure::default();
+        let opening = Opening {
+            columns: &columns,
+            progress: &progress,
+            waits: &waits,
+            failure: &failure,
+            digest: None,
+        };
         match opening.open(&from.input).map_err(gone)? {
             Opened::Refused(why) => Err(NoText::Gone(format!("\"{name}\" cannot be read: {why}"))),
             Opened::Document(file) => self.of_document(&file.path),
@@ -252,9 +259,11 @@ impl FileTexts {
     fn of_document(&self, path: &Path) -> Result<FoundText, NoText> {
         let gone = |what: &str| NoText::Gone(format!("\"{}\" {what}", path.display()));
         let mut bytes = Vec::new();
-        let text = read_text(path, &mut bytes, |_| ()).map_err(|(reason, cause)| match (reason, cause) {
-            (BadRecord::Unreadable, Some(cause)) => gone(&format!("cannot be read: {cause}")),
-            _ => gone("holds no document any more"),
+        let text = read_text(path, &mut bytes, |_| ()).map_err(|why| match why {
+            NoFileText::Failed(cause) | NoFileText::Bad(BadRecord::Unreadable, Some(cause)) => {
+                gone(&format!("cannot be read: {cause}"))
+            }
+            NoFileText::Bad(..) => gone("holds no document any more"),
         })?;
         Ok(FoundText::new(&self.alone(text)).at(path.display().to_string()))
     }

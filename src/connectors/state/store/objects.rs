@@ -4,7 +4,6 @@
 //! condition does not prevent two owners. Those of Amazon, Google and Azure, R2 and MinIO honour it.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -13,13 +12,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use object_store::path::Path;
-use object_store::{
-    Error, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload, parse_url_opts,
-};
+use object_store::{Error, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 use tokio::runtime::{Builder, Runtime};
-use url::Url;
 
 use super::{Ownership, Store, Upload, too_short, write_probe};
+use crate::store_address::{store_at, url_of};
 
 /// Bytes of each part of a large file. Amazon accepts up to 10,000 parts of at least 5 MiB.
 const PART_BYTES: usize = 8 << 20;
@@ -44,13 +41,11 @@ impl Objects {
         Ok(Self { store, prefix, place: place.trim_end_matches('/').to_owned(), runtime })
     }
 
-    /// The store at a URL; settings that it lacks are read from the environment.
+    /// The store at an address, whose key is literal; settings that it lacks are read from the environment.
     pub(super) fn from_url(location: &str) -> io::Result<Self> {
-        let url = Url::parse(location).map_err(io::Error::other)?;
-        let variables = env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let (store, prefix) = parse_url_opts(&url, variables).map_err(io::Error::other)?;
-        Self::new(store.into(), prefix, location)
+        let url = url_of(location).map_err(io::Error::other)?;
+        let (store, prefix) = store_at(&url).map_err(io::Error::other)?;
+        Self::new(store, prefix, location)
     }
 
     fn path(&self, name: &str) -> Path {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::super::folder::line_rules;
 use super::InputReading;
 use crate::formats::{BadRecord, InputLayout, READ_BYTES, RecordPlace, RestOfLine, line_length};
-use crate::intake::{BadRecordAt, PARTITION, ReadEnd};
+use crate::intake::{BadRecordAt, PARTITION, ReadEnd, SourceError};
 
 impl InputReading<'_> {
     /// Reads one feed to its end, or up to a read error. The next line at or after the byte `due` is added to
@@ -146,7 +146,10 @@ impl InputReading<'_> {
         Ok((taken, error))
     }
 
-    /// Reports a read error in the middle of the line that begins with `head`.
+    /// Reports damage in the middle of the line that begins with `head`.
+    ///
+    /// # Errors
+    /// If it is a read that failed: lines that are not compressed have no damage.
     fn broken_off(
         &mut self,
         name: &Arc<str>,
@@ -154,9 +157,12 @@ impl InputReading<'_> {
         compressed: bool,
         error: &io::Error,
     ) -> Result<(), ReadEnd> {
+        self.intact()?;
+        if !compressed {
+            return Err(SourceError::Failed { input: Arc::clone(name), what: error.to_string() }.into());
+        }
         self.ends.is_broken = true;
-        let reason = if compressed { BadRecord::Truncated } else { BadRecord::Unreadable };
-        let cause = Some(error.to_string());
+        let (reason, cause) = (BadRecord::Truncated, Some(error.to_string()));
         if head.is_empty() {
             return self.bad_file(Arc::clone(name), reason, cause);
         }

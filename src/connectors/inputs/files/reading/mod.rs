@@ -23,8 +23,8 @@ use super::revisits::Revisits;
 use crate::canonical_url::canonical_id;
 use crate::digest::{InputDigests, StreamDigest};
 use crate::formats::{
-    ArchiveRole, BadRecord, Damage, FeedReader, FileRow, IdRule, InputLayout, InputProgress, NextRow,
-    RecordPlace, RecordShape, RowReader, RowText, found, panicked,
+    ArchiveRole, BadRecord, Damage, FailedRead, FeedReader, FileRow, IdRule, InputLayout, InputProgress,
+    NextRow, ReadFailure, RecordPlace, RecordShape, RowReader, RowText, found, is_refusal, panicked,
 };
 use crate::intake::{
     BadRecordAt, BadRecords, Closed, Cutter, FileDocument, InputLog, ReadEnd, SourceError, SpanEnd,
@@ -49,6 +49,8 @@ pub(crate) struct InputReading<'r> {
     pub(crate) progress: &'r Arc<InputProgress>,
     /// Set while the next read of the input may block.
     pub(crate) waits: Arc<AtomicBool>,
+    /// The first read error, which ends the run.
+    pub(crate) failure: ReadFailure,
     /// The present input, if it is followed.
     pub(crate) followed: Option<Followed>,
     /// The present input, or the folder of the present file.
@@ -168,6 +170,7 @@ impl InputReading<'_> {
             columns: self.columns,
             progress: self.progress,
             waits: &self.waits,
+            failure: &self.failure,
             digest: digest.clone(),
         };
         let opened = opening.open(input);
@@ -176,6 +179,7 @@ impl InputReading<'_> {
             return self.records(input, opened, due, is_in_folder);
         }
         self.records(input, opened, due, is_in_folder)?;
+        self.intact()?;
         if let (Some(digests), Some(digest)) = (self.digests, digest) {
             digests.add_stream(&name, &digest, is_whole(input, &digest));
         }
@@ -209,8 +213,19 @@ impl InputReading<'_> {
                 let of = if input.is_stdin() { "standard input".to_owned() } else { format!("\"{name}\"") };
                 Err(SourceError::Inputs(vec![format!("cannot read {of}: {why}")]).into())
             }
+            // Of a folder, what its owner keeps from others is left out; an input that is named is not.
+            Err(error) if !is_in_folder && is_refusal(&error) => {
+                Err(SourceError::Failed { input: name, what: error.to_string() }.into())
+            }
             Err(error) => self.bad_file(name, BadRecord::Unreadable, Some(error.to_string())),
         }
+    }
+
+    /// Checks that no read has failed so far. To be called before a bad record is counted.
+    fn intact(&self) -> Result<(), SourceError> {
+        self.failure.get().map_or(Ok(()), |FailedRead { input, what }| {
+            Err(SourceError::Failed { input: Arc::clone(input), what: what.clone() })
+        })
     }
 
     /// Gives a revisit the text of the page that it refers to; false if that is not found. Holds another
@@ -224,7 +239,7 @@ impl InputReading<'_> {
             }
             ArchiveRole::Revisit { .. } => {
                 let (columns, progress, waits) = (self.columns, &Arc::default(), &Arc::default());
-                let opening = Opening { columns, progress, waits, digest: None };
+                let opening = Opening { columns, progress, waits, failure: &self.failure, digest: None };
                 self.revisits.resolve(row, columns, &opening)
             }
         }
@@ -253,6 +268,10 @@ impl InputReading<'_> {
             let mut next = next.unwrap_or_else(|_| Err(panicked()));
             if next == Ok(NextRow::Row) && !self.resolve(&mut row)? {
                 next = Ok(NextRow::Skipped("revisit"));
+            }
+            // What was read before is passed on; a revisit may refer to what could not be read.
+            if !matches!(next, Ok(NextRow::Row)) || matches!(row.role, ArchiveRole::Revisit { .. }) {
+                self.intact()?;
             }
             let damage = match next {
                 Ok(NextRow::End) => {
@@ -390,7 +409,14 @@ impl InputReading<'_> {
                 Err(error) if error.loop_ancestor().is_some() => self.skip("circular"),
                 Err(error) => {
                     let path = error.path().unwrap_or(root).to_string_lossy().into();
-                    let cause = error.io_error().map(ToString::to_string);
+                    let cause = error.io_error();
+                    // The folder itself was there when the run began.
+                    let is_failure = |what: &&io::Error| error.depth() == 0 || !is_refusal(what);
+                    cause
+                        .iter()
+                        .filter(|cause| is_failure(cause))
+                        .for_each(|cause| self.failure.note(&path, cause));
+                    let cause = cause.map(ToString::to_string);
                     self.bad_file(path, BadRecord::Unreadable, cause)?;
                 }
             }
@@ -421,6 +447,7 @@ impl InputReading<'_> {
     }
 
     fn bad_file(&mut self, input: Arc<str>, reason: BadRecord, cause: Option<String>) -> Result<(), ReadEnd> {
+        self.intact()?;
         if self.cutter.reports() {
             let at = BadRecordAt { reason, input, place: RecordPlace::Whole, cause };
             self.keep(&at, None)?;

@@ -66,19 +66,17 @@ fn a_damaged_feed_counts_up_to_there() {
 }
 
 #[test]
-fn a_plain_feed_that_breaks_off_is_unreadable_from_there() {
-    let folder = tempfile::tempdir().unwrap();
-    let letter = folder.path().join("dead");
-    for (tail, kept) in [("{\"id\":", "{\"id\":\n"), ("", "{\"file\":\"feed\",\"reason\":\"unreadable\"}\n")]
-    {
-        let bad = BadRecords::new(OnError::Count, Some(DeadLetter::create(letter.clone()).unwrap()));
+fn a_feed_of_which_a_read_fails_ends_the_run() {
+    let bad = BadRecords::default();
+    for tail in ["{\"id\":", ""] {
         let reader = BrokenReader(io::Cursor::new(format!("{}{tail}", deletes(0, 3)).into_bytes()));
-        let run = run_feed(reader, "all", MAX_RECORD_BYTES, &bad);
-        assert_eq!((run.ids(), run.records), (vec!["0", "1", "2"], 4));
-        assert_eq!(run.bad, BTreeMap::from([("unreadable", 1)]));
-        bad.flush().unwrap();
-        assert_eq!(fs::read_to_string(&letter).unwrap(), kept);
+        let failed = try_feed(reader, "all", MAX_RECORD_BYTES, &bad).unwrap_err();
+        assert!(
+            matches!(&failed, ReadEnd::Failed(error) if error.to_string() == "feed: wire cut"),
+            "{failed:?}"
+        );
     }
+    assert!(bad.counts().is_empty());
 }
 
 #[test]

@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::formats::feed::{FeedRecord, Parser};
-use crate::formats::{BadRecord, FeedReader, InputLayout};
+use crate::formats::{BadRecord, FeedReader, InputLayout, ReadFailure};
 use crate::inputs::input::InputPlace;
 use crate::intake::{Batch, DeadLetter, Decoder, Dequeued, OnError, Payload, QueueRoom};
 use dupflow_core::time::Epoch;
@@ -124,6 +124,7 @@ fn reading<'r>(
         row: Arc::default(),
         progress,
         waits: Arc::default(),
+        failure: ReadFailure::default(),
         followed: None,
         origins: Arc::default(),
         of: "feed".into(),
@@ -139,6 +140,15 @@ fn reading<'r>(
 
 /// Reads one feed from a reader, with lines of at most `longest` bytes.
 fn run_feed(reader: impl Read + Send + 'static, epochs: &str, longest: usize, bad: &BadRecords) -> ReadRun {
+    try_feed(reader, epochs, longest, bad).unwrap()
+}
+
+fn try_feed(
+    reader: impl Read + Send + 'static,
+    epochs: &str,
+    longest: usize,
+    bad: &BadRecords,
+) -> Result<ReadRun, ReadEnd> {
     let queue = unbounded();
     let cutter = Cutter::new(&queue, &StoppedClock, epochs.parse().unwrap(), Speed::Max, Share::ALL, 0);
     let places = RecordIndex::default();
@@ -147,9 +157,9 @@ fn run_feed(reader: impl Read + Send + 'static, epochs: &str, longest: usize, ba
     let mut reading = reading(cutter, bad, longest, &places, &progress);
     let FeedReader { mut bytes, compressed } = FeedReader::new(reader).unwrap();
     reading.cutter.begin("feed".into()).unwrap();
-    reading.feed(&"feed".into(), &layout, &mut bytes, compressed, due).unwrap();
+    reading.feed(&"feed".into(), &layout, &mut bytes, compressed, due)?;
     reading.cutter.finish().unwrap();
-    drain(&queue, bad)
+    Ok(drain(&queue, bad))
 }
 
 fn feed(bytes: impl Into<Vec<u8>>, epochs: &str) -> ReadRun {

@@ -79,21 +79,21 @@ fn pages_in_a_folder_are_marked_and_decoded() {
 }
 
 #[test]
-fn deleted_inputs_are_unreadable() {
+fn a_named_input_that_is_deleted_ends_the_run() {
     let folder = tempfile::tempdir().unwrap();
-    let paths = ["gone", "gone folder", "there"].map(|name| folder.path().join(name));
-    fs::write(&paths[0], deletes(0, 1)).unwrap();
-    fs::create_dir(&paths[1]).unwrap();
-    fs::write(&paths[2], deletes(5, 1)).unwrap();
-    let inputs = Input::resolve(&paths, InputLayout::default()).unwrap();
-    fs::remove_file(&paths[0]).unwrap();
-    fs::remove_dir(&paths[1]).unwrap();
-    let (queue, bad) = (unbounded(), BadRecords::default());
-    let files = Files::new(inputs, EpochRule::All, Vec::new());
-    read(files, &queue, &bad).unwrap();
-    let run = drain(&queue, &bad);
-    assert_eq!((run.ids(), run.places()), (vec!["5"], vec![(1, 2)]));
-    assert_eq!(run.bad, BTreeMap::from([("unreadable", 2)]));
+    let paths = ["gone", "gone folder"].map(|name| folder.path().join(name));
+    for path in &paths {
+        fs::create_dir(&paths[1]).unwrap();
+        fs::write(&paths[0], deletes(0, 1)).unwrap();
+        let inputs = Input::resolve([path], InputLayout::default()).unwrap();
+        fs::remove_file(&paths[0]).unwrap();
+        fs::remove_dir(&paths[1]).unwrap();
+        let (queue, bad) = (unbounded(), BadRecords::default());
+        let files = Files::new(inputs, EpochRule::All, Vec::new());
+        let error = read(files, &queue, &bad).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}: ", path.display())), "{error}");
+        assert!(bad.counts().is_empty());
+    }
 }
 
 #[test]

@@ -7,7 +7,9 @@ use crate::inputs::open::{Opened, Opening};
 /// Reads an archive with the pages that are held; the text that each revisit gets.
 fn texts(revisits: &mut Revisits, input: &Input) -> Result<Vec<Option<String>>, SourceError> {
     let (columns, progress, waits) = (TextColumns::default(), Arc::default(), Arc::default());
-    let opening = Opening { columns: &columns, progress: &progress, waits: &waits, digest: None };
+    let failure = ReadFailure::default();
+    let opening =
+        Opening { columns: &columns, progress: &progress, waits: &waits, failure: &failure, digest: None };
     let Opened::Rows(mut rows) = opening.open(input).unwrap() else { panic!("{input:?}") };
     let (mut row, mut found) = (FileRow::default(), Vec::new());
     revisits.begin(input);
