@@ -39,17 +39,11 @@
 
 mod changes;
 mod open;
-#[cfg(feature = "sqlite")]
-mod owned_database;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod progress;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(feature = "sqlite")]
-mod sqlite_decisions;
-#[cfg(feature = "sqlite")]
-mod sqlite_rows;
 mod store;
 mod table_sink;
 

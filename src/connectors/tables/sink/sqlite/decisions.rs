@@ -2,10 +2,10 @@
 
 use rusqlite::{Connection, Transaction, params};
 
-use super::changes::{DecisionRow, TableChanges, split_rows};
-use super::store::{DecisionColumns, id};
 use crate::sinks::decisions::LastDecisions;
 use crate::tables::database::DatabaseFailure;
+use crate::tables::sink::changes::{DecisionRow, TableChanges, split_rows};
+use crate::tables::sink::store::{DecisionColumns, id};
 use dupflow_core::doc::Position;
 
 /// SQL that creates the table. `index` is the quoted name of its index.

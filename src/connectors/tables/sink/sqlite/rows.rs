@@ -2,9 +2,9 @@
 
 use rusqlite::{CachedStatement, ToSql, Transaction, params};
 
-use super::changes::{PairRow, TableChanges, split_rows};
-use super::progress::Rows;
 use crate::tables::database::quoted;
+use crate::tables::sink::changes::{PairRow, TableChanges, split_rows};
+use crate::tables::sink::progress::Rows;
 use dupflow_core::doc::{Facts, Position};
 use dupflow_core::pair::{Cause, Evidence};
 

@@ -1,29 +1,29 @@
-//! The tables in a SQLite file.
+//! Opening, taking over, committing and reading back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
-use super::changes::TableChanges;
+use super::decisions;
 use super::owned_database::OwnedDatabase;
-use super::progress::{COUNTED, ForeignRows, ProgressRow, Rows};
-use super::sqlite_decisions;
-use super::sqlite_rows::{NOW, begin_deltas, put};
-use super::store::{
-    LAYOUT, SimilarityColumns, TableOutput, TableStore, id, known_layout, must_write, no_rows, pair, side_row,
-};
+use super::rows::{NOW, begin_deltas, put};
 use crate::failpoint;
 use crate::owned::{OwnedFile, with_suffix};
 use crate::sinks::decisions::LastDecisions;
 use crate::sinks::side::SideRow;
 use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable, sqlite};
+use crate::tables::sink::changes::TableChanges;
+use crate::tables::sink::progress::{COUNTED, ForeignRows, ProgressRow, Rows};
+use crate::tables::sink::store::{
+    LAYOUT, SimilarityColumns, TableOutput, TableStore, id, known_layout, must_write, no_rows, pair, side_row,
+};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{DocPair, Evidence};
 
 /// Tables in a file.
-pub(super) struct SqliteStore {
+pub(in crate::tables::sink) struct SqliteStore {
     path: PathBuf,
     run: String,
     prefix: String,
@@ -40,7 +40,7 @@ pub(super) struct SqliteStore {
 }
 
 impl SqliteStore {
-    pub(super) fn new(output: &TableOutput, path: &Path) -> Self {
+    pub(in crate::tables::sink) fn new(output: &TableOutput, path: &Path) -> Self {
         let TableOutput { prefix, run, deltas, causes, shares, .. } = output.clone();
         let decisions = output.decisions.is_some();
         Self {
@@ -186,7 +186,10 @@ impl SqliteStore {
 
 /// Checks that an existing file can be written to, and that tables of these names hold rows of side outputs
 /// if they exist. Writes nothing.
-pub(super) fn examine(path: &Path, sides: impl Iterator<Item = String>) -> Result<(), DatabaseFailure> {
+pub(in crate::tables::sink) fn examine(
+    path: &Path,
+    sides: impl Iterator<Item = String>,
+) -> Result<(), DatabaseFailure> {
     let connection = sqlite::reader(path)?;
     let failed = |error: rusqlite::Error| sqlite::failure(path, &error);
     let refused =
@@ -277,7 +280,7 @@ impl TableStore for SqliteStore {
         }
         self.shares = self.add_shares(&transaction).map_err(failed)?;
         if self.decisions {
-            let schema = sqlite_decisions::schema(&self.table("decisions"), &self.table("decisions_of"));
+            let schema = decisions::schema(&self.table("decisions"), &self.table("decisions_of"));
             transaction.execute_batch(&schema).map_err(failed)?;
         }
         let table = self.table("progress");
@@ -312,7 +315,7 @@ impl TableStore for SqliteStore {
             }
             let known = found.rows().map_or_else(|| count(&transaction, &tables), Ok).map_err(failed)?;
             let more = put(&transaction, changes, &tables, (causes, shares, &prefix)).map_err(failed)?;
-            sqlite_decisions::put(&transaction, changes, &decisions, NOW).map_err(failed)?;
+            decisions::put(&transaction, changes, &decisions, NOW).map_err(failed)?;
             let sql = format!(
                 "UPDATE {} SET commits = commits + 1, epoch = json_extract(?1, '$.progress.epoch'), mark = \
                  ?1, at = {NOW}, counts = ?2",
@@ -397,7 +400,7 @@ impl TableStore for SqliteStore {
 
     fn decisions(&mut self) -> Result<LastDecisions, DatabaseFailure> {
         let (path, table) = (self.path.clone(), self.table("decisions"));
-        let rows = sqlite_decisions::read(self.connection()?, &table);
-        sqlite_decisions::last(rows.map_err(|error| sqlite::failure(&path, &error))?)
+        let rows = decisions::read(self.connection()?, &table);
+        decisions::last(rows.map_err(|error| sqlite::failure(&path, &error))?)
     }
 }
