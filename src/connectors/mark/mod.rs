@@ -124,8 +124,8 @@ pub enum Standing {
     Forgets,
     /// The destination stores marks and is empty.
     New,
-    /// The destination stores marks and has records, but no mark. The text says where and under which name
-    /// the mark was looked up.
+    /// The destination stores marks and has records, but no mark that stands for all of them. The text says
+    /// where and under which name the mark was looked up, and what to do if the output is not corrected.
     Unmarked(String),
     /// The last mark.
     At(Box<Mark>),

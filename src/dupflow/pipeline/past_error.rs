@@ -69,9 +69,8 @@ pub enum PastError {
     },
     /// The output holds records but has no mark.
     #[error(
-        "{0}: the mark is lost, or was written under another id; correct sink.progress_topic and \
-        sink.transactional_id, use an empty output topic, or start with --reconcile, which compares the \
-        result with the output and writes the differences as corrections"
+        "{0}, or start with --reconcile, which compares the result with the output and writes the \
+        differences as corrections"
     )]
     Unmarked(String),
     /// Deletes of documents in the state may have left the input unread.

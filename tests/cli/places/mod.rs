@@ -142,6 +142,8 @@ const TABLES: &[(&str, What, When, Then)] = &[
     ("dup.db", Emptied("clusters"), Live, Says("deleted or added some", Reconcile)),
     ("dup.db", Emptied("pairs"), Between, Says("deleted or added some", Reconcile)),
     ("dup.db", Emptied("documents"), Between, Says("deleted or added some", Reconcile)),
+    ("dup.db", Emptied("progress"), Live, Says("row of the table of progress was deleted", Reconcile)),
+    ("dup.db", Emptied("progress"), Between, Says("no mark that says of which input", Reconcile)),
     ("dup.db", Removed, Between, GoesOn),
     ("dup.db", Restored, Between, Says("start with --reconcile", Reconcile)),
 ];

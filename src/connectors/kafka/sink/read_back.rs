@@ -181,7 +181,8 @@ impl KafkaOutput {
         let KafkaOutput { topic, progress_topic, transactional_id, .. } = self;
         Ok(Standing::Unmarked(format!(
             "topic \"{topic}\" holds records, and topic \"{progress_topic}\" no mark of the transactional id \
-             \"{transactional_id}\""
+             \"{transactional_id}\": the mark is lost, or was written under another id; correct \
+             sink.progress_topic and sink.transactional_id, use an empty output topic"
         )))
     }
 }

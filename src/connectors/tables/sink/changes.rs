@@ -27,11 +27,29 @@ pub(super) struct DecisionRow {
     pub(super) epoch: Epoch,
 }
 
+/// What becomes of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RowChange<R> {
+    /// Whether the last commit left such a row.
+    pub(super) was: bool,
+    /// `None` deletes the row.
+    pub(super) now: Option<R>,
+}
+
+/// Changes of rows by their key. The first change of a row, a delta of 1 or -1, says whether the last commit
+/// left it.
+pub(super) type RowChanges<K, R> = BTreeMap<K, RowChange<R>>;
+
+fn change<K: Ord, R>(changes: &mut RowChanges<K, R>, key: K, now: Option<R>) {
+    let was = now.is_none();
+    changes.entry(key).or_insert(RowChange { was, now: None }).now = now;
+}
+
 /// New and changed rows; `None` deletes the row.
 #[derive(Debug, Default)]
 pub(super) struct TableChanges {
-    pub(super) pairs: BTreeMap<Pair<DocId>, Option<PairRow>>,
-    pub(super) clusters: BTreeMap<DocId, Option<DocId>>,
+    pub(super) pairs: RowChanges<Pair<DocId>, PairRow>,
+    pub(super) clusters: RowChanges<DocId, DocId>,
     pub(super) documents: BTreeMap<DocId, Option<Facts>>,
     /// Whether the table of deltas is emptied first. If deltas are kept, it is then filled with the pairs in
     /// the table of pairs.
@@ -39,7 +57,7 @@ pub(super) struct TableChanges {
     /// Every delta, in order.
     pub(super) deltas: Vec<(Epoch, Delta)>,
     /// Rows of side outputs, by table and row, each with its key and its epoch.
-    pub(super) side: BTreeMap<String, BTreeMap<String, Option<(String, Epoch)>>>,
+    pub(super) side: BTreeMap<String, RowChanges<String, (String, Epoch)>>,
     /// Whether the table of decisions is emptied first.
     pub(super) decisions_anew: bool,
     pub(super) decisions: BTreeMap<DocId, Option<DecisionRow>>,
@@ -61,7 +79,7 @@ impl TableChanges {
                 epoch,
                 standard_error: evidence.map(|standard_error| standard_error(&delta.pair)),
             });
-            self.pairs.insert(delta.pair.pair.clone(), row);
+            change(&mut self.pairs, delta.pair.pair.clone(), row);
         }
         if keep {
             self.deltas.extend(deltas.iter().map(|delta| (epoch, delta.clone())));
@@ -73,7 +91,7 @@ impl TableChanges {
     pub(super) fn clusters(&mut self, changes: &[ReportChange]) {
         for (report, diff) in changes {
             let ClusterReport::Member { cluster, document } = report else { continue };
-            self.clusters.insert(document.clone(), (*diff > 0).then(|| cluster.clone()));
+            change(&mut self.clusters, document.clone(), (*diff > 0).then(|| cluster.clone()));
         }
     }
 
@@ -86,7 +104,7 @@ impl TableChanges {
         let rows = self.side.entry(table.to_owned()).or_default();
         for SideDelta { row, diff } in deltas {
             let value = (*diff > 0).then(|| (row.key.clone(), epoch));
-            rows.insert(format!("{{{}}}", row.json), value);
+            change(rows, format!("{{{}}}", row.json), value);
         }
     }
 
@@ -103,6 +121,25 @@ impl TableChanges {
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
+}
+
+/// Changes of rows as statements need them.
+pub(super) struct SplitChanges<'r, K, R> {
+    /// Rows to write.
+    pub(super) upserts: Vec<(&'r K, &'r R)>,
+    /// How many of them the last commit did not leave.
+    pub(super) new: usize,
+    /// Keys of rows to delete, which the last commit left.
+    pub(super) deletes: Vec<&'r K>,
+}
+
+/// Splits changes into rows to write and to delete. A row that has begun and ended since the last commit is
+/// neither.
+pub(super) fn split_changes<K, R>(changes: &RowChanges<K, R>) -> SplitChanges<'_, K, R> {
+    let upserts: Vec<_> = changes.iter().filter_map(|(key, row)| Some((key, row.now.as_ref()?))).collect();
+    let deletes = changes.iter().filter(|(_, row)| row.was && row.now.is_none()).map(|(key, _)| key);
+    let kept = changes.values().filter(|row| row.was && row.now.is_some()).count();
+    SplitChanges { new: upserts.len() - kept, deletes: deletes.collect(), upserts }
 }
 
 /// Splits rows into those to write and the keys of those to delete.

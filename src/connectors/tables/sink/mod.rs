@@ -21,10 +21,13 @@
 //!
 //! **Deltas add up to pairs**, if they are kept. A run that begins to keep them where an earlier run did not
 //! is refused, as a run of another pipeline is. If it reconciles, the first correction empties the table and
-//! fills it with the pairs of the table of pairs, in its own transaction.
+//! fills it with the pairs of the table of pairs, in its own transaction. So it does where another program
+//! has changed pairs, and deltas do not add up to them.
 //!
-//! **Rows are counted** ([`progress`]), so that what others delete or add is noticed: at the start, at the
-//! end, and by a thread that looks from time to time.
+//! **What others change is noticed**, but for values. Each statement says how many rows it has changed, which
+//! is compared with what was sent ([`changed_rows`]). Rows are counted ([`progress`]), and the tables have a
+//! known shape ([`shape`]): both are looked at at the start, at the end, and by a thread from time to time.
+//! Tables with rows and no mark for them are corrected by a run that reconciles, and refused by others.
 //!
 //! Clusters are written member by member, whatever their size: the views of kept and removed documents need
 //! all members.
@@ -37,19 +40,15 @@
     )
 )]
 
+mod changed_rows;
 mod changes;
 mod open;
-#[cfg(feature = "sqlite")]
-mod owned_database;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod progress;
+mod shape;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(feature = "sqlite")]
-mod sqlite_decisions;
-#[cfg(feature = "sqlite")]
-mod sqlite_rows;
 mod store;
 mod table_sink;
 

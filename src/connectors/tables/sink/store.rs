@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::changes::TableChanges;
-use super::progress::{ForeignRows, ProgressRow};
+use super::progress::{COUNTED, ForeignRows, ProgressRow};
+use crate::mark::Mark;
 use crate::sinks::decisions::LastDecisions;
 use crate::sinks::side::SideRow;
 use crate::sinks::{Decision, DecisionMode, Repetition};
 use crate::tables::database::{Address, DatabaseFailure};
 use dupflow_core::cluster::ClusterReport;
+use dupflow_core::description::Description;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{DocPair, Evidence, Pair, Similarity};
 
@@ -53,6 +55,15 @@ impl TableOutput {
         "clusters_cluster",
     ];
 
+    /// The name of a table in messages.
+    pub(super) fn table_name(&self, table: &str) -> String {
+        let schema = match self.address {
+            Address::Sqlite(_) => String::new(),
+            Address::Postgres(_) => format!("{}.", self.schema),
+        };
+        format!("{schema}{}{table}", self.prefix)
+    }
+
     /// Name and value of the field that the description in a mark has if the tables keep deltas.
     pub const WITH_DELTAS: (&str, &str) = ("sink.emit", "deltas");
 
@@ -60,13 +71,64 @@ impl TableOutput {
     pub const WITH_DECISIONS: (&str, &str) = ("sink.emit", "decisions");
 }
 
+/// What a database has of an output.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    pub(super) progress: ProgressRow,
+    /// The tables that are not there.
+    pub(super) missing: Vec<&'static str>,
+    /// The tables that hold rows; known where no mark stands for all of them.
+    pub(super) filled: Vec<&'static str>,
+    /// See [`Look::relations`]; known of tables that are taken over.
+    pub(super) relations: Vec<i64>,
+}
+
+impl Found {
+    /// The first table that the mark stands for, and that is not there.
+    pub(super) fn lost(&self) -> Option<&'static str> {
+        let mark: Mark = serde_json::from_str(self.progress.mark.as_deref()?).ok()?;
+        let kept_deltas = is_kept(&mark, TableOutput::WITH_DELTAS);
+        let kept_decisions = is_kept(&mark, TableOutput::WITH_DECISIONS);
+        self.missing.iter().copied().find(|table| match *table {
+            "deltas" => kept_deltas,
+            "decisions" => kept_decisions,
+            table => COUNTED.contains(&table),
+        })
+    }
+
+    /// Whether a mark stands for all tables.
+    pub(super) fn is_whole(&self) -> bool {
+        self.progress.mark.is_some() && self.lost().is_none()
+    }
+}
+
+/// Whether the run that wrote this mark kept a table besides, by the field of its description.
+pub(super) fn is_kept(mark: &Mark, (key, value): (&str, &str)) -> bool {
+    let wanted = Description::new().with(key, value);
+    let is_wanted = |field: &(&str, String)| wanted.fields().any(|wanted| wanted == *field);
+    Description::decode(mark.pipeline.as_bytes())
+        .is_ok_and(|described| described.fields().any(|field| is_wanted(&field)))
+}
+
+/// A look at the tables of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Look {
+    pub(super) progress: ProgressRow,
+    pub(super) foreign: Option<ForeignRows>,
+    /// What is wrong with the tables themselves; then nothing else is known.
+    pub(super) faults: Vec<String>,
+    /// Numbers of the tables, of which no other table of a server ever has one.
+    pub(super) relations: Vec<i64>,
+}
+
 /// The tables of one output in one database.
 pub(super) trait TableStore: Send {
-    /// The row of progress; default if there are no tables. Changes nothing.
-    fn inspect(&self) -> Result<ProgressRow, DatabaseFailure>;
+    /// What the database has; changes nothing.
+    fn inspect(&self) -> Result<Found, DatabaseFailure>;
 
-    /// Creates missing tables, writes the run's name, and returns the row of progress found before.
-    fn take_over(&mut self) -> Result<ProgressRow, DatabaseFailure>;
+    /// Creates missing tables and views, writes the run's name, and returns what the database had before. A
+    /// mark that stands for a table that was missing is deleted.
+    fn take_over(&mut self) -> Result<Found, DatabaseFailure>;
 
     /// Writes the changes and the mark, on commit number `commits`, in one transaction, exactly once.
     fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure>;
@@ -76,12 +138,14 @@ pub(super) trait TableStore: Send {
         Ok(())
     }
 
-    /// What others have changed since the last commit, with a connection of its own, in one snapshot; `None`
-    /// if nothing is known to be changed.
-    fn foreign_rows(&self) -> Result<Option<ForeignRows>, DatabaseFailure>;
+    /// Looks at the tables with a connection of its own, in one snapshot.
+    fn look(&self) -> Result<Look, DatabaseFailure>;
 
     /// Forgets how many rows the last commit has left: the next one counts them.
     fn forget_counts(&mut self) -> Result<(), DatabaseFailure>;
+
+    /// Whether the deltas add up to the pairs, as far as the table says: not if the first ones were deleted.
+    fn deltas_add_up(&mut self) -> Result<bool, DatabaseFailure>;
 
     /// The rows of pairs.
     fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure>;
@@ -151,10 +215,10 @@ impl DecisionColumns {
 /// timestamps on a server.
 pub(super) const LAYOUT: i64 = 2;
 
-/// Checks that the layout found, at least that of this program, is that of this program.
+/// Checks that the layout found, after any migration, is that of this program.
 ///
 /// # Errors
-/// If it is a later one.
+/// If it is another one.
 pub(super) fn known_layout(name: &str, found: Option<i64>) -> Result<(), DatabaseFailure> {
     match found.filter(|found| *found != LAYOUT) {
         None => Ok(()),
@@ -170,20 +234,58 @@ pub(super) fn known_layout(name: &str, found: Option<i64>) -> Result<(), Databas
 /// attempt with an unknown outcome has written it.
 ///
 /// # Errors
-/// If another run has taken the tables over.
+/// If the tables are no longer those that this run has written.
 pub(super) fn must_write(found: &ProgressRow, own: &str, commits: i64) -> Result<bool, DatabaseFailure> {
+    check_held(found, own, commits)?;
     match found.commits - commits {
-        more @ (0 | 1) if found.run == own => Ok(more == 0),
-        _ if found.run.is_empty() => Err(DatabaseFailure::Refused(
-            "the table of progress was emptied or made anew while this run wrote to it; put its tables back, \
-             or remove them all, and the next run writes its whole result anew"
-                .to_owned(),
-        )),
-        _ => Err(DatabaseFailure::Refused(format!(
-            "another run ({}) has taken the tables over: this one writes no more",
-            found.run
+        0 => Ok(true),
+        1 => Ok(false),
+        more => Err(DatabaseFailure::Refused(format!(
+            "the table of progress counts {more} commits that this run has not written: another program \
+             writes to it, and this run writes no more"
         ))),
     }
+}
+
+/// Checks that the tables belong to a run and hold its commits up to number `commits`.
+///
+/// # Errors
+/// Why they do not.
+pub(super) fn check_held(found: &ProgressRow, own: &str, commits: i64) -> Result<(), DatabaseFailure> {
+    let refused = |what: String| Err(DatabaseFailure::Refused(what));
+    if found.run.is_empty() {
+        return refused(
+            "the row of the table of progress was deleted, or the table made anew, while this run wrote to \
+             it. Put it back, or start with --reconcile, which corrects the tables"
+                .to_owned(),
+        );
+    }
+    if found.commits < commits {
+        let of = if found.run == own { String::new() } else { format!(", as run {} left it", found.run) };
+        return refused(format!(
+            "the output has lost commits {} to {commits}: its tables were restored from a backup{of}, or its \
+             server was replaced by one without these commits. Start with --reconcile, which writes what \
+             they lack",
+            found.commits + 1
+        ));
+    }
+    if found.run != own {
+        return refused(format!(
+            "another run ({}) has taken the tables over: this one writes no more",
+            found.run
+        ));
+    }
+    Ok(())
+}
+
+/// SQL of [`TableStore::deltas_add_up`].
+pub(super) fn sums_of(deltas: &str, pairs: &str) -> String {
+    format!(
+        "SELECT NOT EXISTS (SELECT 1 FROM {deltas} WHERE n = 1) OR NOT EXISTS (
+            SELECT 1 FROM (SELECT a, b, similarity, diff FROM {deltas}
+                UNION ALL SELECT a, b, similarity, -1 FROM {pairs}) AS changes
+            GROUP BY a, b, similarity HAVING sum(diff) <> 0)"
+    )
 }
 
 /// That a table cannot be that of a side output.

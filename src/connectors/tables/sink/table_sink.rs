@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use super::changes::TableChanges;
 use super::open::open_store;
-use super::progress::ForeignRows;
-use super::store::{TableOutput, TableStore, must_write};
+use super::shape;
+use super::store::{Found, Look, TableOutput, TableStore, check_held, is_kept, must_write};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
 use crate::sinks::cluster_changes::ClusterChanges;
@@ -19,7 +20,6 @@ use crate::sinks::side::SideDelta;
 use crate::sinks::{DecisionMode, OutputGuard, Sink, StandardError};
 use crate::tables::database::{DatabaseFailure, retry_until_reachable};
 use dupflow_core::cluster::{ClusterKind, Clusters};
-use dupflow_core::description::Description;
 use dupflow_core::doc::{DocChange, DocId, Facts, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::run::metrics::Metrics;
@@ -44,8 +44,10 @@ pub struct TableSink {
     kept_decisions: bool,
     /// Whether the run before kept deltas.
     kept_deltas: bool,
-    /// Number of the last commit.
-    commits: i64,
+    /// Number of the last commit, for the thread that looks at the tables too.
+    commits: Arc<AtomicI64>,
+    /// The tables as they were taken over, see [`Look::relations`].
+    relations: Vec<i64>,
     /// Live documents; present while the table of documents may not match them.
     alive: Option<BTreeMap<DocId, Facts>>,
 }
@@ -73,7 +75,8 @@ impl TableSink {
             clusters: ClusterChanges::new(clusters(), metrics),
             changes: TableChanges::default(),
             kept_deltas: output.deltas,
-            commits: 0,
+            commits: Arc::default(),
+            relations: Vec::new(),
             alive: None,
         }
     }
@@ -103,68 +106,91 @@ impl TableSink {
         })
     }
 
+    /// What tables stand for.
+    fn standing(&self, found: &Found) -> io::Result<Standing> {
+        let name = |table| self.output.table_name(table);
+        if let Some(lost) = found.lost() {
+            return Ok(Standing::Unmarked(shape::missing(&name(lost))));
+        }
+        match (&found.progress.mark, found.filled.first()) {
+            (Some(mark), _) => self.mark(mark).map(Standing::At),
+            (None, Some(filled)) => Ok(Standing::Unmarked(format!(
+                "the table {} holds rows, and the table {} no mark that says of which input: the row of \
+                 progress was deleted. Put it back, or drop all tables of the output, and the next run \
+                 writes its whole result anew",
+                name(filled),
+                name("progress")
+            ))),
+            (None, None) => Ok(Standing::New),
+        }
+    }
+
     fn write(&mut self, mark: &Mark) -> io::Result<()> {
         let written = serde_json::to_string(mark)?;
-        self.store.write(&self.changes, self.commits, &written).map_err(io_error)?;
+        let commits = self.commits.load(Ordering::Relaxed);
+        self.store.write(&self.changes, commits, &written).map_err(io_error)?;
         failpoint::reach("tables-written");
-        self.commits += 1;
+        self.commits.store(commits + 1, Ordering::Release);
         self.changes.clear();
         Ok(())
     }
 }
 
-/// Whether the run that wrote this mark kept a table besides, by the field of its description.
-fn kept(mark: &Mark, (key, value): (&str, &str)) -> bool {
-    let wanted = Description::new().with(key, value);
-    let is_wanted = |field: &(&str, String)| wanted.fields().any(|wanted| wanted == *field);
-    Description::decode(mark.pipeline.as_bytes())
-        .is_ok_and(|described| described.fields().any(|field| is_wanted(&field)))
-}
-
 impl Sink for TableSink {
     fn inspect(&mut self) -> io::Result<Option<Standing>> {
-        let found = self.store.inspect().map_err(io_error)?.mark;
-        Ok(Some(found.map_or(Ok(Standing::New), |found| self.mark(&found).map(Standing::At))?))
+        let found = self.store.inspect().map_err(io_error)?;
+        self.standing(&found).map(Some)
     }
 
     fn take_over(&mut self) -> io::Result<Standing> {
         let found = self.store.take_over().map_err(io_error)?;
-        self.commits = found.commits;
-        let Some(found) = found.mark else {
-            // Documents from state stored elsewhere are passed as restored, and are missing in these new
-            // tables.
-            self.alive = Some(BTreeMap::new());
-            if let Some(book) = &mut self.decisions {
-                book.correct(LastDecisions::default());
+        self.commits.store(found.progress.commits, Ordering::Release);
+        let standing = self.standing(&found)?;
+        match &standing {
+            Standing::At(mark) => {
+                self.kept_deltas = is_kept(mark, TableOutput::WITH_DELTAS);
+                self.kept_decisions = is_kept(mark, TableOutput::WITH_DECISIONS);
+                self.write(&Mark { run: self.output.run.clone(), ..(**mark).clone() })?;
             }
-            return Ok(Standing::New);
-        };
-        let found = self.mark(&found)?;
-        self.kept_deltas = kept(&found, TableOutput::WITH_DELTAS);
-        self.kept_decisions = kept(&found, TableOutput::WITH_DECISIONS);
-        self.write(&Mark { run: self.output.run.clone(), ..(*found).clone() })?;
-        Ok(Standing::At(found))
+            Standing::Unmarked(_) => {
+                self.kept_deltas = found.filled.contains(&"deltas");
+                self.kept_decisions = found.filled.contains(&"decisions");
+            }
+            _ => {
+                // Documents from state stored elsewhere are passed as restored, and are missing in these new
+                // tables.
+                self.alive = Some(BTreeMap::new());
+                if let Some(book) = &mut self.decisions {
+                    book.correct(LastDecisions::default());
+                }
+            }
+        }
+        self.relations = found.relations;
+        Ok(standing)
     }
 
     fn check_held(&mut self) -> io::Result<()> {
-        let found = self.store.inspect().map_err(io_error)?;
-        must_write(&found, &self.output.run, self.commits).map(drop).map_err(io_error)
+        let found = self.store.inspect().map_err(io_error)?.progress;
+        let commits = self.commits.load(Ordering::Relaxed);
+        must_write(&found, &self.output.run, commits).map(drop).map_err(io_error)
     }
 
     fn check_unchanged(&mut self) -> io::Result<()> {
         let name = &self.output.address.name();
-        let looked = retry_until_reachable(name, None, || self.store.foreign_rows()).map_err(io_error)?;
-        looked.map_or(Ok(()), |foreign| Err(changed(name, &foreign)))
+        let look = retry_until_reachable(name, None, || self.store.look()).map_err(io_error)?;
+        let commits = self.commits.load(Ordering::Relaxed);
+        check_look(&self.output, &look, commits, &self.relations)
     }
 
     fn guard(&self) -> Option<OutputGuard> {
-        let (store, name) = (open_store(&self.output)?, self.output.address.name());
+        let (store, output) = (open_store(&self.output)?, self.output.clone());
+        let (commits, relations) = (Arc::clone(&self.commits), self.relations.clone());
         let clock = SystemClock::start();
         Some(Box::new(move || {
-            let begun = clock.now();
+            let (begun, commits) = (clock.now(), commits.load(Ordering::Acquire));
             // Without an answer, the tables are looked at the next time; a commit says what is wrong.
-            let looked = store.foreign_rows().ok().flatten();
-            looked.map_or(Ok(()), |foreign| Err(changed(&name, &foreign)))?;
+            let look = store.look().ok();
+            look.map_or(Ok(()), |look| check_look(&output, &look, commits, &relations))?;
             Ok(LOOKS_APART.max((clock.now() - begun) * LOOKS_SHARE))
         }))
     }
@@ -174,9 +200,11 @@ impl Sink for TableSink {
         let stored = self.store.clusters().map_err(io_error)?;
         self.clusters.correct(stored);
         self.alive = Some(BTreeMap::new());
-        // Without the deltas of the runs in between, the table would not add up to the pairs. It is filled
-        // with the first correction, whose mark says that deltas are kept.
-        self.changes.deltas_anew = self.output.deltas != self.kept_deltas;
+        // Without the deltas of the runs in between, or of other programs that changed pairs, the table would
+        // not add up to the pairs. It is filled with the first correction, whose mark says that deltas are
+        // kept.
+        let adds_up = !self.output.deltas || self.store.deltas_add_up().map_err(io_error)?;
+        self.changes.deltas_anew = self.output.deltas != self.kept_deltas || !adds_up;
         self.changes.decisions_anew = self.decisions.is_some() != self.kept_decisions;
         if let Some(book) = &mut self.decisions {
             let is_there = self.kept_decisions;
@@ -273,8 +301,23 @@ impl Sink for TableSink {
     }
 }
 
-fn changed(name: &str, foreign: &ForeignRows) -> io::Error {
-    invalid_data(format!("output {name}: {foreign}"))
+/// Checks that tables are those of a run, as its commit number `commits` or a later one left them.
+fn check_look(output: &TableOutput, look: &Look, commits: i64, relations: &[i64]) -> io::Result<()> {
+    let name = output.address.name();
+    let changed = |what: &dyn fmt::Display| Err(invalid_data(format!("output {name}: {what}")));
+    if let Some(fault) = look.faults.first() {
+        return changed(fault);
+    }
+    if let Err(failure) = check_held(&look.progress, &output.run, commits) {
+        return changed(&failure);
+    }
+    if look.relations != relations {
+        return changed(
+            &"a table was put in another one's place while this run wrote to it. Put it back, or \
+                         start with --reconcile, which corrects the tables",
+        );
+    }
+    look.foreign.as_ref().map_or(Ok(()), |foreign| changed(foreign))
 }
 
 fn invalid_data(what: String) -> io::Error {

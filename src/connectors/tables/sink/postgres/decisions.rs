@@ -2,7 +2,7 @@
 
 use postgres::Transaction;
 
-use super::parameters::{Parameter, ROWS, delete, each, execute, texts};
+use super::parameters::{Parameter, ROWS, delete, each, empty, insert, texts};
 use super::store::PostgresStore;
 use crate::sinks::decisions::LastDecisions;
 use crate::tables::database::DatabaseFailure;
@@ -15,14 +15,14 @@ impl PostgresStore {
     /// SQL that creates the table of decisions. `repeats` is `json`, not `jsonb`: it holds ids unchanged,
     /// U+0000 included, as escapes.
     pub(super) fn decisions_table(&self) -> String {
-        let (table, index) = (self.table("decisions"), self.unqualified("decisions_of"));
+        let table = self.table("decisions");
         format!(
-            "CREATE TABLE IF NOT EXISTS {table} (id text COLLATE \"C\" PRIMARY KEY,
+            "CREATE TABLE {table} (id text COLLATE \"C\" PRIMARY KEY,
                 source_partition bigint NOT NULL, source_offset bigint NOT NULL, epoch bigint NOT NULL,
                 at timestamptz NOT NULL DEFAULT now(), ended boolean NOT NULL, copy boolean NOT NULL,
                 \"of\" text COLLATE \"C\", repeats json NOT NULL, pairs bigint NOT NULL,
                 cluster text COLLATE \"C\");
-             CREATE INDEX IF NOT EXISTS {index} ON {table} (\"of\");"
+             CREATE INDEX ON {table} (\"of\");"
         )
     }
 
@@ -31,10 +31,10 @@ impl PostgresStore {
         &self,
         transaction: &mut Transaction<'_>,
         changes: &TableChanges,
-    ) -> Result<(), postgres::Error> {
+    ) -> Result<(), DatabaseFailure> {
         let table = self.table("decisions");
         if changes.decisions_anew {
-            execute(transaction, &format!("DELETE FROM {table}"), &[])?;
+            empty(transaction, &table)?;
         }
         let (upserts, deletes) = split_rows(&changes.decisions);
         // Without decisions there may be no such table.
@@ -67,7 +67,7 @@ impl PostgresStore {
             );
             let parameters: [Parameter<'_>; 10] =
                 [&document, &partition, &offset, &epoch, &ended, &copy, &of, &repeats, &pairs, &cluster];
-            execute(transaction, &sql, &parameters)?;
+            insert(transaction, &table, &sql, &parameters, rows.len())?;
         }
         Ok(())
     }

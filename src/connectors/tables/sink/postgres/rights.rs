@@ -4,21 +4,40 @@ use postgres::Client;
 
 use super::parameters::is_true;
 use super::store::PostgresStore;
-use crate::tables::database::postgres::{connect, failure};
+use crate::tables::database::postgres::failure;
 use crate::tables::database::{DatabaseFailure, quoted};
+use crate::tables::sink::shape::{self, FoundTable};
 use crate::tables::sink::store::no_rows;
 
 impl PostgresStore {
     /// Describes the output, to follow the name of the schema; the error lists every right that the role
     /// lacks. Writes nothing.
     pub(in crate::tables::sink) fn examine(&self, sides: &[&str]) -> Result<String, DatabaseFailure> {
-        let mut client = connect(&self.url, self.patience)?;
-        let (found, missing) = self.rights(&mut client, sides).map_err(|error| failure(&error))?;
+        let mut client = self.connect()?;
+        let failed = |error: postgres::Error| failure(&error);
+        let (found, mut missing) = self.rights(&mut client, sides).map_err(failed)?;
+        if missing.is_empty() && self.is_made(&mut client).map_err(failed)? {
+            missing.extend(self.wrong_tables(&mut client)?);
+        }
         if missing.is_empty() { Ok(found) } else { Err(DatabaseFailure::Refused(missing.join("\n"))) }
     }
 
+    /// What is wrong with tables that a run does not make or change itself.
+    fn wrong_tables(&self, client: &mut Client) -> Result<Vec<String>, DatabaseFailure> {
+        let is_older = self.lacks_columns(client).map_err(|error| failure(&error))?;
+        let lost = self.find(client)?.lost().map(|name| shape::missing(&self.table(name)));
+        let tables = self.found_tables(client).map_err(|error| failure(&error))?;
+        let fault = |table: &FoundTable| table.fault(false, &self.table(table.name));
+        let faults = tables.iter().filter(|_| !is_older).filter_map(fault);
+        Ok(lost.into_iter().chain(faults).map(|what| format!("postgres: {what}")).collect())
+    }
+
     /// A description of the output, and the rights that a run would lack, each as a message.
-    fn rights(&self, client: &mut Client, sides: &[&str]) -> Result<(String, Vec<String>), postgres::Error> {
+    pub(super) fn rights(
+        &self,
+        client: &mut Client,
+        sides: &[&str],
+    ) -> Result<(String, Vec<String>), postgres::Error> {
         let mut missing = Vec::new();
         let (role, database, read_only): (String, String, bool) = {
             let row = client.query_one(

@@ -12,37 +12,40 @@ impl PostgresStore {
         format!("{}.{}", quoted(&self.schema), quoted(&format!("{}{name}", self.prefix)))
     }
 
-    /// Quoted name without its schema, as an index is created.
-    pub(super) fn unqualified(&self, name: &str) -> String {
-        quoted(&format!("{}{name}", self.prefix))
-    }
-
-    /// SQL that creates the tables and views. Ids are compared by their bytes.
-    pub(super) fn tables(&self) -> String {
-        let name = |name| self.table(name);
-        let (pairs, clusters, documents) = (name("pairs"), name("clusters"), name("documents"));
-        format!(
-            "CREATE TABLE {pairs} (a text COLLATE \"C\" NOT NULL, b text COLLATE \"C\" NOT NULL,
-                similarity float8 NOT NULL, epoch bigint NOT NULL, blocks integer, look integer,
-                components bigint, standard_error float8, at timestamptz DEFAULT now(), PRIMARY KEY (a, b));
-             CREATE INDEX ON {pairs} (b);
-             CREATE INDEX ON {pairs} (similarity);
-             CREATE TABLE {clusters} (document text COLLATE \"C\" PRIMARY KEY,
-                cluster text COLLATE \"C\" NOT NULL);
-             CREATE INDEX ON {clusters} (cluster);
-             CREATE TABLE {documents} (id text COLLATE \"C\" PRIMARY KEY, ts timestamptz,
-                bytes bigint NOT NULL, source_partition bigint NOT NULL, source_offset bigint NOT NULL);
-             CREATE TABLE {deltas} (n bigserial PRIMARY KEY, epoch bigint NOT NULL, diff smallint NOT NULL,
-                a text COLLATE \"C\" NOT NULL, b text COLLATE \"C\" NOT NULL, similarity float8 NOT NULL,
-                cause text, at timestamptz DEFAULT now());
-             CREATE TABLE {progress} (one integer PRIMARY KEY CHECK (one = 1), run text NOT NULL,
-                commits bigint NOT NULL DEFAULT 0, epoch bigint, mark text, at timestamptz,
-                layout integer NOT NULL DEFAULT {LAYOUT}, counts text, writer text);
-             {views}",
-            deltas = name("deltas"),
-            progress = name("progress"),
-            views = self.views(),
-        )
+    /// SQL that creates a table. Ids are compared by their bytes.
+    pub(super) fn create(&self, name: &str) -> String {
+        let table = self.table(name);
+        match name {
+            "pairs" => format!(
+                "CREATE TABLE {table} (a text COLLATE \"C\" NOT NULL, b text COLLATE \"C\" NOT NULL,
+                    similarity float8 NOT NULL, epoch bigint NOT NULL, blocks integer, look integer,
+                    components bigint, standard_error float8, at timestamptz DEFAULT now(),
+                    PRIMARY KEY (a, b));
+                 CREATE INDEX ON {table} (b);
+                 CREATE INDEX ON {table} (similarity);"
+            ),
+            "clusters" => format!(
+                "CREATE TABLE {table} (document text COLLATE \"C\" PRIMARY KEY,
+                    cluster text COLLATE \"C\" NOT NULL);
+                 CREATE INDEX ON {table} (cluster);"
+            ),
+            "documents" => format!(
+                "CREATE TABLE {table} (id text COLLATE \"C\" PRIMARY KEY, ts timestamptz,
+                    bytes bigint NOT NULL, source_partition bigint NOT NULL, source_offset bigint NOT NULL);"
+            ),
+            "deltas" => format!(
+                "CREATE TABLE {table} (n bigserial PRIMARY KEY, epoch bigint NOT NULL, diff smallint NOT NULL,
+                    a text COLLATE \"C\" NOT NULL, b text COLLATE \"C\" NOT NULL, similarity float8 NOT NULL,
+                    cause text, at timestamptz DEFAULT now());"
+            ),
+            "progress" => format!(
+                "CREATE TABLE {table} (one integer PRIMARY KEY CHECK (one = 1), run text NOT NULL,
+                    commits bigint NOT NULL DEFAULT 0, epoch bigint, mark text, at timestamptz,
+                    layout integer NOT NULL DEFAULT {LAYOUT}, counts text, writer text);"
+            ),
+            "decisions" => self.decisions_table(),
+            other => unreachable!("no run makes a table {other}"),
+        }
     }
 
     /// SQL that creates the views of kept and removed documents. Clusters of containment do not say what may
@@ -59,6 +62,15 @@ impl PostgresStore {
              CREATE OR REPLACE VIEW {removed} AS SELECT document AS id, cluster AS kept FROM {clusters}
                 WHERE cluster <> document;"
         )
+    }
+
+    /// Whether a view is missing, and the role may make it.
+    pub(super) fn lacks_views(&self, client: &mut impl GenericClient) -> Result<bool, postgres::Error> {
+        let sql = "SELECT (to_regclass($1) IS NULL OR to_regclass($2) IS NULL)
+            AND has_schema_privilege($3, 'CREATE')";
+        let names = (self.table("kept"), self.table("removed"));
+        let lacks: bool = client.query_one(sql, &[&names.0, &names.1, &self.schema])?.try_get(0)?;
+        Ok(lacks && !self.is_directed)
     }
 
     /// Whether the table of progress, which exists, has not yet all columns.

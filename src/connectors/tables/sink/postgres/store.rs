@@ -1,28 +1,29 @@
-//! Connecting, taking over, committing and reading back.
+//! Connecting, committing, looking and reading back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use postgres::{Client, IsolationLevel, Transaction};
 
-use super::parameters::is_true;
+use super::parameters::{failure_on, insert, is_true};
 use crate::credential::Credential;
 use crate::failpoint;
 use crate::sinks::decisions::LastDecisions;
 use crate::sinks::side::SideRow;
 use crate::tables::database::postgres::{connect, failure, from_stored_text};
-use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable};
+use crate::tables::database::{DatabaseFailure, retry_until_reachable};
 use crate::tables::sink::changes::TableChanges;
 use crate::tables::sink::progress::{COUNTED, ForeignRows, ProgressRow, Rows};
 use crate::tables::sink::store::{
-    LAYOUT, SimilarityColumns, TableOutput, TableStore, id, known_layout, must_write, pair, side_row,
+    Found, Look, SimilarityColumns, TableOutput, TableStore, id, must_write, pair, side_row, sums_of,
 };
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{DocPair, Evidence};
 
 /// SQL that names the connection: no other one of the server ever has this name.
-const WRITER: &str = "(SELECT pid || ' ' || backend_start FROM pg_stat_get_activity(pg_backend_pid()))";
+pub(super) const WRITER: &str =
+    "(SELECT pid || ' ' || backend_start FROM pg_stat_get_activity(pg_backend_pid()))";
 
 /// Tables on a server, in one schema.
 pub(in crate::tables::sink) struct PostgresStore {
@@ -61,38 +62,6 @@ impl PostgresStore {
         }
     }
 
-    /// Changes tables of layout 1 to this layout. Returns the layout of any others.
-    fn migrate(&self, transaction: &mut Transaction<'_>) -> Result<Option<i64>, postgres::Error> {
-        let progress = self.table("progress");
-        let has_layout =
-            "SELECT count(*) > 0 FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = 'layout'
-             AND NOT attisdropped";
-        let has_layout = transaction.query_one(has_layout, &[&progress])?.try_get::<_, bool>(0)?;
-        if !has_layout {
-            tracing::info!("output postgres: tables of the layout before are changed to layout {LAYOUT}");
-            transaction.batch_execute(&self.migration())?;
-            return Ok(None);
-        }
-        let found = transaction.query_opt(&format!("SELECT layout FROM {progress} WHERE one = 1"), &[])?;
-        found.map(|row| row.try_get::<_, i32>(0).map(i64::from)).transpose()
-    }
-
-    /// Adds the columns of shares if this run writes shares and they are missing. Returns whether there are
-    /// such columns.
-    fn add_shares(&self, transaction: &mut Transaction<'_>) -> Result<bool, postgres::Error> {
-        let has_shares =
-            "SELECT count(*) > 0 FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = 'in_a'
-             AND NOT attisdropped";
-        let has_shares = transaction.query_one(has_shares, &[&self.table("pairs")])?.try_get::<_, bool>(0)?;
-        if self.is_directed && !has_shares {
-            transaction.batch_execute(&self.more_columns())?;
-        }
-        if self.is_directed != has_shares {
-            transaction.batch_execute(&self.views())?;
-        }
-        Ok(self.is_directed || has_shares)
-    }
-
     /// Calls `operation` with a connection; drops the connection if that fails.
     fn with<T>(
         &mut self,
@@ -100,105 +69,27 @@ impl PostgresStore {
     ) -> Result<T, DatabaseFailure> {
         let mut client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
-            None => connect(&self.url, self.patience)?,
+            None => self.connect()?,
         };
         let ended = operation(&mut client)?;
         self.client = Some(client);
         Ok(ended)
     }
 
-    /// Connects and takes the tables over. Returns the connection, the row of progress found before, and
-    /// whether there are columns of shares.
-    fn connect_and_take_over(&self) -> Result<(Client, ProgressRow, bool), DatabaseFailure> {
+    /// Connects. Where a policy would hide rows from a statement, it fails. A lock is waited for in turns, so
+    /// that the wait is logged. A commit is on disk when it returns.
+    pub(super) fn connect(&self) -> Result<Client, DatabaseFailure> {
         let mut client = connect(&self.url, self.patience)?;
-        let failed = |error: postgres::Error| failure(&error);
-        let mut transaction = client.transaction().map_err(failed)?;
-        let taken = self.take_over_in(&mut transaction);
-        let (found, layout, shares) = taken.map_err(|error| match failure(&error) {
-            DatabaseFailure::Refused(what) => DatabaseFailure::Refused(format!(
-                "{what}: the tables cannot be made in the schema \"{}\"; sink.schema and sink.prefix say \
-                 where they are",
-                self.schema
-            )),
-            away @ DatabaseFailure::Away(_) => away,
-        })?;
-        known_layout("output postgres", layout)?;
-        self.claim(&mut transaction, &found.run)?;
-        transaction.commit().map_err(failed)?;
-        Ok((client, found, shares))
-    }
-
-    /// Takes the tables over in one transaction. A lock makes two runs that start at the same time wait for
-    /// each other.
-    fn take_over_in(
-        &self,
-        transaction: &mut Transaction<'_>,
-    ) -> Result<(ProgressRow, Option<i64>, bool), postgres::Error> {
-        let progress = self.table("progress");
-        let lock = format!("dupflow {progress}");
-        transaction.execute("SELECT pg_advisory_xact_lock(hashtext($1))", &[&lock])?;
-        let is_there: bool =
-            transaction.query_one("SELECT to_regclass($1) IS NOT NULL", &[&progress])?.try_get(0)?;
-        if !is_there {
-            let has_schema = "SELECT count(*) > 0 FROM pg_namespace WHERE nspname = $1";
-            if !transaction.query_one(has_schema, &[&self.schema])?.try_get::<_, bool>(0)? {
-                transaction.batch_execute(&format!("CREATE SCHEMA {}", quoted(&self.schema)))?;
-            }
-            transaction.batch_execute(&self.tables())?;
-        }
-        if self.decisions {
-            transaction.batch_execute(&self.decisions_table())?;
-        }
-        let layout = if is_there { self.migrate(transaction)? } else { None };
-        let shares = self.add_shares(transaction)?;
-        let found = self.lock_progress(transaction)?;
-        Ok((found, layout, shares))
-    }
-
-    /// Writes the name of this run and its connection into the row of progress. Refused, for now, while the
-    /// run before is connected.
-    fn claim(&self, transaction: &mut Transaction<'_>, before: &str) -> Result<(), DatabaseFailure> {
-        let failed = |error: postgres::Error| failure(&error);
-        let progress = self.table("progress");
-        if self.lacks_columns(transaction).map_err(failed)? {
-            let sql = self.missing_columns();
-            transaction.batch_execute(&sql).map_err(|error| match failure(&error) {
-                DatabaseFailure::Refused(what) => {
-                    DatabaseFailure::Refused(format!("{what}: {}", Self::by_owner(&sql)))
-                }
-                away @ DatabaseFailure::Away(_) => away,
-            })?;
-        }
-        let connected = format!(
-            "SELECT pid FROM pg_stat_activity, {progress} WHERE one = 1 AND run <> $1
-             AND writer = pid || ' ' || backend_start"
-        );
-        let connected = transaction.query_opt(&connected, &[&self.run]).map_err(failed)?;
-        if let Some(row) = connected {
-            let pid: i32 = row.try_get(0).map_err(failed)?;
-            return Err(DatabaseFailure::Away(format!(
-                "another run ({before}) writes to the tables: stop it, or set sink.prefix. Its connection is \
-                 process {pid} of the server; if its machine is gone: SELECT pg_terminate_backend({pid})"
-            )));
-        }
-        let sql = format!(
-            "INSERT INTO {progress} (one, run, writer) VALUES (1, $1, {WRITER})
-             ON CONFLICT (one) DO UPDATE SET run = excluded.run, writer = excluded.writer"
-        );
-        transaction.execute(&sql, &[&self.run]).map(drop).map_err(failed)
-    }
-
-    /// The row of progress; default if there is none.
-    fn read_progress(&self, client: &mut Client) -> Result<ProgressRow, postgres::Error> {
-        if !self.is_made(client)? {
-            return Ok(ProgressRow::default());
-        }
-        progress_row(client.query_opt(&self.select_progress(), &[])?)
+        let set = "SET row_security = off; SET lock_timeout = '10s';
+            SELECT set_config('synchronous_commit', 'local', false)
+            WHERE current_setting('synchronous_commit') = 'off'";
+        client.batch_execute(set).map_err(|error| failure(&error))?;
+        Ok(client)
     }
 
     /// SQL that reads the row of progress. `counts` is missing in tables of an earlier version, until a run
     /// takes them over.
-    fn select_progress(&self) -> String {
+    pub(super) fn select_progress(&self) -> String {
         format!(
             "SELECT run, commits, mark, to_jsonb(p) ->> 'counts' FROM {} p WHERE one = 1",
             self.table("progress")
@@ -206,8 +97,12 @@ impl PostgresStore {
     }
 
     /// The row of progress, locked until the transaction ends.
-    fn lock_progress(&self, transaction: &mut Transaction<'_>) -> Result<ProgressRow, postgres::Error> {
-        progress_row(transaction.query_opt(&format!("{} FOR UPDATE", self.select_progress()), &[])?)
+    pub(super) fn lock_progress(
+        &self,
+        transaction: &mut Transaction<'_>,
+    ) -> Result<ProgressRow, DatabaseFailure> {
+        let row = transaction.query_opt(&format!("{} FOR UPDATE", self.select_progress()), &[]);
+        row.and_then(progress_row).map_err(|error| failure_on(&self.table("progress"), &error))
     }
 
     /// The rows of the counted tables.
@@ -219,15 +114,60 @@ impl PostgresStore {
         Ok(rows)
     }
 
-    /// See [`TableStore::foreign_rows`].
-    fn foreign(&self, client: &mut Client) -> Result<Option<ForeignRows>, postgres::Error> {
+    /// See [`TableStore::look`].
+    fn look_with(&self, client: &mut Client) -> Result<Look, DatabaseFailure> {
+        let tables = self.found_tables(client).map_err(|error| failure(&error))?;
+        let faults = self.structure(client, &tables)?;
+        if !faults.is_empty() {
+            return Ok(Look { faults, ..Look::default() });
+        }
+        let mut look = Look { relations: self.relations(&tables), ..Look::default() };
         let snapshot = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
-        let mut snapshot = snapshot.read_only(true).start()?;
-        let Some(left) = progress_row(snapshot.query_opt(&self.select_progress(), &[])?)?.rows() else {
-            return Ok(None);
+        let read = || {
+            let mut snapshot = snapshot.read_only(true).start()?;
+            look.progress = progress_row(snapshot.query_opt(&self.select_progress(), &[])?)?;
+            if let Some(left) = look.progress.rows() {
+                let there = self.count(&mut snapshot)?;
+                look.foreign = ForeignRows::find(left, there, |table| self.table(table));
+            }
+            Ok(look)
         };
-        let there = self.count(&mut snapshot)?;
-        Ok(ForeignRows::find(left, there, |table| self.table(table)))
+        read().map_err(|error: postgres::Error| failure(&error))
+    }
+
+    /// Writes a commit, unless an earlier attempt has written it.
+    fn write_with(
+        &self,
+        client: &mut Client,
+        changes: &TableChanges,
+        commits: i64,
+        mark: &str,
+    ) -> Result<(), DatabaseFailure> {
+        let failed = |error: postgres::Error| failure(&error);
+        let progress = self.table("progress");
+        let mut transaction = client.transaction().map_err(failed)?;
+        let found = self.lock_progress(&mut transaction)?;
+        if !must_write(&found, &self.run, commits)? {
+            return transaction.rollback().map_err(failed);
+        }
+        let rows = found.rows().map_or_else(|| self.count(&mut transaction), Ok).map_err(failed)?;
+        let more = self.put(&mut transaction, changes, rows)?;
+        let update = format!(
+            "UPDATE {progress} SET commits = commits + 1, epoch = ($1::text::json -> 'progress' ->> \
+             'epoch')::bigint, mark = $1::text, at = now(), counts = $2::text, writer = {WRITER}
+             WHERE one = 1"
+        );
+        insert(&mut transaction, &progress, &update, &[&mark, &found.next_counts(rows, more)], 1)?;
+        failpoint::reach("tables-sent");
+        transaction.commit().map_err(failed)
+    }
+
+    /// The failure, with what is wrong with the tables, if something is.
+    fn explained(&self, failure: DatabaseFailure, sides: &[&str]) -> DatabaseFailure {
+        let DatabaseFailure::Refused(what) = failure else { return failure };
+        let faults = self.connect().and_then(|mut client| self.faults(&mut client, sides));
+        let all: Vec<_> = [what].into_iter().chain(faults.unwrap_or_default()).collect();
+        DatabaseFailure::Refused(all.join(". "))
     }
 
     /// Runs a query and parses its rows; waits for an unreachable server.
@@ -256,7 +196,7 @@ impl Drop for PostgresStore {
 }
 
 /// Parses the row of progress; default if there is none.
-fn progress_row(row: Option<postgres::Row>) -> Result<ProgressRow, postgres::Error> {
+pub(super) fn progress_row(row: Option<postgres::Row>) -> Result<ProgressRow, postgres::Error> {
     let Some(row) = row else { return Ok(ProgressRow::default()) };
     Ok(ProgressRow {
         run: row.try_get(0)?,
@@ -267,15 +207,12 @@ fn progress_row(row: Option<postgres::Row>) -> Result<ProgressRow, postgres::Err
 }
 
 impl TableStore for PostgresStore {
-    fn inspect(&self) -> Result<ProgressRow, DatabaseFailure> {
-        retry_until_reachable("output postgres", Some(self.patience), || {
-            let mut client = connect(&self.url, self.patience)?;
-            self.read_progress(&mut client).map_err(|error| failure(&error))
-        })
+    fn inspect(&self) -> Result<Found, DatabaseFailure> {
+        retry_until_reachable("output postgres", Some(self.patience), || self.find(&mut self.connect()?))
     }
 
     /// A server that is unreachable at the start is waited for only as long as `patience`.
-    fn take_over(&mut self) -> Result<ProgressRow, DatabaseFailure> {
+    fn take_over(&mut self) -> Result<Found, DatabaseFailure> {
         let (client, found, shares) =
             retry_until_reachable("output postgres", Some(self.patience), || self.connect_and_take_over())?;
         self.client = Some(client);
@@ -284,37 +221,21 @@ impl TableStore for PostgresStore {
     }
 
     fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure> {
-        let update = format!(
-            "UPDATE {} SET commits = commits + 1, epoch = ($1::text::json -> 'progress' ->> \
-             'epoch')::bigint, mark = $1::text, at = now(), counts = $2::text, writer = {WRITER}
-             WHERE one = 1",
-            self.table("progress")
-        );
-        let failed = |error: postgres::Error| failure(&error);
-        retry_until_reachable("output postgres", None, || {
+        let written = retry_until_reachable("output postgres", None, || {
             let mut client = match self.client.take().filter(|client| !client.is_closed()) {
                 Some(client) => client,
-                None => connect(&self.url, self.patience)?,
+                None => self.connect()?,
             };
-            let mut transaction = client.transaction().map_err(failed)?;
-            let found = self.lock_progress(&mut transaction).map_err(failed)?;
-            if must_write(&found, &self.run, commits)? {
-                let rows = found.rows().map_or_else(|| self.count(&mut transaction), Ok).map_err(failed)?;
-                let more = self.put(&mut transaction, changes).map_err(failed)?;
-                transaction.execute(&update, &[&mark, &found.next_counts(rows, more)]).map_err(failed)?;
-                failpoint::reach("tables-sent");
-                transaction.commit().map_err(failed)?;
-            } else {
-                transaction.rollback().map_err(failed)?;
-            }
+            self.write_with(&mut client, changes, commits, mark)?;
             self.client = Some(client);
             Ok(())
-        })
+        });
+        let sides: Vec<&str> = changes.side.keys().map(String::as_str).collect();
+        written.map_err(|failure| self.explained(failure, &sides))
     }
 
-    fn foreign_rows(&self) -> Result<Option<ForeignRows>, DatabaseFailure> {
-        let mut client = connect(&self.url, self.patience)?;
-        self.foreign(&mut client).map_err(|error| failure(&error))
+    fn look(&self) -> Result<Look, DatabaseFailure> {
+        self.look_with(&mut self.connect()?).map_err(|failure| self.explained(failure, &[]))
     }
 
     fn forget_counts(&mut self) -> Result<(), DatabaseFailure> {
@@ -322,6 +243,12 @@ impl TableStore for PostgresStore {
         retry_until_reachable("output postgres", None, || {
             self.with(|client| client.batch_execute(&sql).map_err(|error| failure(&error)))
         })
+    }
+
+    fn deltas_add_up(&mut self) -> Result<bool, DatabaseFailure> {
+        let sums: Vec<bool> =
+            self.rows(&sums_of(&self.table("deltas"), &self.table("pairs")), |row| row.try_get(0))?;
+        Ok(sums == [true])
     }
 
     fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure> {

@@ -10,6 +10,7 @@ use crate::tables::database::Address;
 use crate::tables::sink::progress::ProgressRow;
 use crate::tables::sink::store::must_write;
 use dupflow_core::cluster::ClusterReport;
+use dupflow_core::description::Description;
 use dupflow_core::doc::Position;
 use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
 use dupflow_core::time::Offsets;
@@ -31,12 +32,14 @@ fn change(text: &str, bytes: Option<u32>) -> DocChange {
     DocChange { now, ..DocChange::end(doc(text)) }
 }
 
+/// That of a run that keeps deltas.
 fn mark(epoch: u64, in_correction: bool) -> Mark {
+    let (key, value) = TableOutput::WITH_DELTAS;
     Mark {
         run: String::new(),
         progress: Progress { epoch, ..Progress::default() },
         start: Offsets::new(),
-        pipeline: "p".to_owned(),
+        pipeline: String::from_utf8(Description::new().with(key, value).encode()).unwrap(),
         in_correction,
         letters: None,
         ..Mark::default()
@@ -52,13 +55,21 @@ fn step(sink: &mut TableSink, epoch: u64, documents: &[DocChange], deltas: &mut 
 }
 
 #[test]
-fn a_replaced_run_cannot_write() {
+fn a_run_writes_only_on_its_own_last_commit() {
     let stand = |run: &str, commits| ProgressRow { run: run.to_owned(), commits, mark: None, counts: None };
     assert_eq!(must_write(&stand("a", 5), "a", 5), Ok(true));
     assert_eq!(must_write(&stand("a", 6), "a", 5), Ok(false), "an earlier attempt wrote it");
-    for found in [stand("b", 5), stand("b", 6), stand("a", 7), stand("a", 4)] {
+    for (found, said) in [
+        (stand("b", 5), "another run (b) has taken the tables over"),
+        (stand("b", 6), "another run (b) has taken the tables over"),
+        (stand("a", 7), "counts 2 commits that this run has not written"),
+        (stand("a", 4), "has lost commits 5 to 5"),
+        (stand("a", 2), "has lost commits 3 to 5"),
+        (stand("b", 2), "has lost commits 3 to 5: its tables were restored from a backup, as run b left it"),
+        (stand("", 0), "the row of the table of progress was deleted"),
+    ] {
         let message = must_write(&found, "a", 5).unwrap_err();
-        assert!(!message.is_retriable() && message.to_string().contains("writes no more"));
+        assert!(!message.is_retriable() && message.to_string().contains(said), "{message}");
     }
 }
 
@@ -477,5 +488,6 @@ fn tables_of_other_programs_are_not_touched() {
     assert_eq!(tables, 5);
 }
 
+mod administration;
 #[cfg(feature = "postgres")]
 mod server_tests;

@@ -10,16 +10,48 @@ use super::*;
 #[path = "../../../../../tests/exactly_once/server.rs"]
 mod server;
 
+/// A server for a test; `None` if there is none.
+fn server_for(test: &str) -> Option<server::Server> {
+    let started = server::Server::start().inspect_err(|why| {
+        // Bypasses the capture of test output: the reader of the log must see it.
+        let line = format!("SKIPPED {test}: {why}\n");
+        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+    });
+    started.ok()
+}
+
+#[test]
+fn postgres_under_administration() {
+    let Some(server) = server_for("postgres_under_administration") else { return };
+    let mut owner = server.client();
+    owner.batch_execute("CREATE ROLE writer LOGIN; GRANT CREATE ON DATABASE postgres TO writer").unwrap();
+    let url = server.url().replace("//postgres@", "//writer@");
+    let restart = || {
+        server.kill();
+        server.restart();
+    };
+    let server = &server;
+    administration::all_cells(&|n| {
+        // A connection is kept while its transaction is open.
+        let mut held = None;
+        administration::Bench {
+            address: Address::Postgres(crate::credential::Credential::new(url.clone())),
+            schema: format!("cell {n}"),
+            database: 0,
+            admin: Box::new(move |sql| {
+                let mut client = held.take().unwrap_or_else(|| server.client());
+                client.batch_execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+                held = Some(client).filter(|_| sql.starts_with("BEGIN") && !sql.ends_with("COMMIT"));
+            }),
+            number: Box::new(|sql| server.client().query_one(sql, &[]).unwrap().get(0)),
+            restart: &restart,
+        }
+    });
+}
+
 #[test]
 fn postgres_meets_the_contract() {
-    let server = match server::Server::start() {
-        Ok(server) => server,
-        Err(why) => {
-            // Bypasses the capture of test output: the reader of the log must see it.
-            let line = format!("SKIPPED postgres_meets_the_contract: {why}\n");
-            return std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
-        }
-    };
+    let Some(server) = server_for("postgres_meets_the_contract") else { return };
     let url = crate::credential::Credential::new(server.url());
     // Not ended with the connections of runs.
     let reader = || {
@@ -64,6 +96,7 @@ fn postgres_meets_the_contract() {
     assert!(matches!(later.take_over().unwrap(), Standing::At(_)));
     assert_eq!(later.store.documents().unwrap(), before);
     assert!(before.values().all(|facts| facts.ts == Some(0.5)));
+    later.restored(&[delta("p", "q", 0.5, 1)]);
     step(&mut later, 9, &[change("r", Some(1))], &mut [delta("q", "r", 0.8, 1)]).unwrap();
     change_back.batch_execute(&format!("UPDATE {views}progress\" SET layout = 3")).unwrap();
     let message = output(Address::Postgres(url.clone()), "last").take_over().unwrap_err().to_string();

@@ -1,11 +1,12 @@
 //! The table of decisions in a SQLite file.
 
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, ToSql, Transaction, params};
 
-use super::changes::{DecisionRow, TableChanges, split_rows};
-use super::store::{DecisionColumns, id};
+use super::rows::{NOW, Unwritten, delete, empty, write};
 use crate::sinks::decisions::LastDecisions;
 use crate::tables::database::DatabaseFailure;
+use crate::tables::sink::changes::{DecisionRow, TableChanges, split_rows};
+use crate::tables::sink::store::{DecisionColumns, id};
 use dupflow_core::doc::Position;
 
 /// SQL that creates the table. `index` is the quoted name of its index.
@@ -19,31 +20,29 @@ pub(super) fn schema(table: &str, index: &str) -> String {
     )
 }
 
-/// Writes the rows of decisions; `now` is the SQL of their time.
+/// Writes the rows of decisions.
 pub(super) fn put(
     transaction: &Transaction<'_>,
     changes: &TableChanges,
     table: &str,
-    now: &str,
-) -> rusqlite::Result<()> {
+) -> Result<(), Unwritten> {
     if changes.decisions_anew {
-        transaction.execute(&format!("DELETE FROM {table}"), [])?;
+        empty(transaction, table)?;
     }
     let (upserts, deletes) = split_rows(&changes.decisions);
     if upserts.is_empty() && deletes.is_empty() {
         return Ok(());
     }
-    let mut delete = transaction.prepare_cached(&format!("DELETE FROM {table} WHERE id = ?1"))?;
-    for document in deletes {
-        delete.execute([document.as_str()])?;
-    }
-    let sql =
-        format!("INSERT OR REPLACE INTO {table} VALUES (?1, ?2, ?3, ?4, {now}, ?5, ?6, ?7, ?8, ?9, ?10)");
+    delete(transaction, table, ["id"], deletes.iter().map(|document| [document.as_str()]))?;
+    let sql = format!(
+        "INSERT OR REPLACE INTO {table} (id, source_partition, source_offset, epoch, at, ended, copy, \"of\",
+            repeats, pairs, cluster) VALUES (?1, ?2, ?3, ?4, {NOW}, ?5, ?6, ?7, ?8, ?9, ?10)"
+    );
     let mut insert = transaction.prepare_cached(&sql)?;
     for (document, DecisionRow { decision, epoch }) in upserts {
         let Position { partition, offset } = decision.position.unwrap_or_default();
         let columns = DecisionColumns::new(decision);
-        insert.execute(params![
+        let row: &[&dyn ToSql] = params![
             document.as_str(),
             partition,
             offset.cast_signed(),
@@ -54,7 +53,8 @@ pub(super) fn put(
             columns.repeats,
             columns.pairs,
             columns.cluster
-        ])?;
+        ];
+        write(table, &mut insert, row)?;
     }
     Ok(())
 }
