@@ -55,8 +55,11 @@ impl TableKind {
 fn version(name: &str) -> Option<u64> {
     let stem = [".metadata.json", ".gz.metadata.json", ".metadata.json.gz"];
     let stem = stem.iter().find_map(|end| name.strip_suffix(end))?;
-    let digits = stem.strip_prefix('v').unwrap_or(stem);
-    digits.split('-').next()?.parse().ok()
+    match stem.strip_prefix('v') {
+        Some(digits) => digits.parse().ok(),
+        // Five digits and a random name: a date is none.
+        None => stem.split_once('-').filter(|(digits, _)| digits.len() >= 5)?.0.parse().ok(),
+    }
 }
 
 /// Whether a folder of this name may make the folder above it a table.
@@ -211,6 +214,7 @@ mod tests {
             ("berg/metadata/v2.metadata.json", Some(TableKind::Iceberg)),
             ("gz/metadata/00001-ab.gz.metadata.json", Some(TableKind::Iceberg)),
             ("pages/metadata/notes.json", None),
+            ("web/metadata/2024-01-01.metadata.json", None),
             ("texts/_versions/a.txt", None),
         ] {
             file(marker);

@@ -42,6 +42,11 @@ impl FileSpans {
         self.last.skipped + self.last.records
     }
 
+    /// Whether only a part of its first record was read, so that all of it is read again.
+    fn has_no_whole_record(&self) -> bool {
+        (self.last.is_broken || self.last.is_unended) && self.records() == 1
+    }
+
     /// Whether the file is there, and is no input any more. A run that reconciles takes that as meant.
     pub(super) fn is_left_out(&self) -> bool {
         matches!(self.compared, Likeness::Same) && Path::new(&self.last.name).is_file()
@@ -142,7 +147,7 @@ pub(super) fn groups(spans: &[InputSpan], present: &PresentInputs) -> Vec<FileSp
     let mut latest: BTreeMap<InputKey, usize> = BTreeMap::new();
     for (number, span) in spans.iter().enumerate() {
         let key = (span.name.clone(), span.nth);
-        match latest.get(&key).filter(|_| span.skipped > 0) {
+        match latest.get(&key).filter(|of| span.skipped > 0 || groups[**of].has_no_whole_record()) {
             Some(&of) => {
                 groups[of].spans.push(number);
                 groups[of].last = span.clone();

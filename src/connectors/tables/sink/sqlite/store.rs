@@ -139,7 +139,11 @@ impl TableStore for SqliteStore {
 
     fn take_over(&mut self) -> Result<Found, DatabaseFailure> {
         let path = self.path.clone();
-        let lock = with_suffix(&path, &format!("-{}owner.lock", self.prefix));
+        // One file may have several names, of which links are followed.
+        let lock = with_suffix(
+            &path.canonicalize().unwrap_or_else(|_| path.clone()),
+            &format!("-{}owner.lock", self.prefix),
+        );
         let not_locked =
             |error: std::io::Error| DatabaseFailure::Refused(format!("{}: {error}", lock.display()));
         let lock = OwnedFile::open(&lock).map_err(not_locked)?;
