@@ -189,16 +189,23 @@ fn run_to_end(
         // There is no receiver after a signal.
         drop(begun.send(RunEvent::Begun(Box::new(pipeline::start(job)))));
     })?;
-    let running = match events.recv()? {
-        RunEvent::Begun(running) => (*running)?,
+    let (running, stopped) = match events.recv()? {
+        RunEvent::Begun(running) => ((*running)?, None),
         RunEvent::Connected(_) | RunEvent::Ended(_) => unreachable!("nothing has begun"),
         RunEvent::Signal(signal) => {
-            tracing::info!(
-                signal,
-                "ended before the run had begun: no records have been read, and no results written"
-            );
-            others.iter().for_each(|others| others.fail("it was stopped before the run had begun"));
-            return Ok(None);
+            if let Ok(RunEvent::Begun(running)) = events.try_recv() {
+                // It has begun just now.
+                ((*running)?, Some(signal))
+            } else {
+                tracing::info!(
+                    signal,
+                    "ended before the run had begun: no records have been read, and no results written"
+                );
+                others.iter().for_each(|others| others.fail("it was stopped before the run had begun"));
+                // A run that begins at this moment would be waited for with the channel that it is in.
+                std::mem::forget(events);
+                return Ok(None);
+            }
         }
     };
     let stopper = running.stopper();
@@ -207,7 +214,8 @@ fn run_to_end(
         drop(sender.send(RunEvent::Ended(Box::new(running.join()))));
     })?;
 
-    let ended = match events.recv()? {
+    let event = stopped.map_or_else(|| events.recv(), |signal| Ok(RunEvent::Signal(signal)));
+    let ended = match event? {
         RunEvent::Ended(ended) => ended,
         RunEvent::Connected(_) | RunEvent::Begun(_) => unreachable!("it has begun"),
         RunEvent::Signal(signal) => {
