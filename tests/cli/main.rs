@@ -76,5 +76,7 @@ mod units;
 mod upgrade;
 mod views;
 mod watch;
+#[cfg(feature = "sqlite")]
+mod went_back;
 mod where_rule;
 mod wrong_usage;

@@ -57,6 +57,7 @@ mod lines;
 mod options;
 mod place;
 #[cfg(feature = "postgres")]
+#[expect(dead_code, reason = "used by another test")]
 mod server;
 mod sides;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]

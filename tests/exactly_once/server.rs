@@ -24,20 +24,7 @@ impl Server {
     /// # Errors
     /// Why there is none.
     pub(crate) fn start() -> Result<Self, String> {
-        let binaries = binaries().ok_or("no server of PostgreSQL is installed")?;
-        // A port that no program uses now. Below the range of ephemeral ports: while the server is down, the
-        // system could give an ephemeral port to another connection.
-        let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-        let port = std::iter::repeat_with(|| rand::random_range(20_000..32_000)).find(is_free).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let server = Self { folder, binaries, port };
-        if is_root() {
-            // The server refuses to run as root.
-            let own = Command::new("chown").arg("postgres").arg(server.folder.path()).status();
-            if !own.is_ok_and(|status| status.success()) {
-                return Err("there is no user postgres".to_owned());
-            }
-        }
+        let server = Self::new()?;
         let data = server.data();
         let made = server
             .command("initdb")
@@ -58,6 +45,59 @@ impl Server {
             return Err(format!("initdb failed: {}", String::from_utf8_lossy(&made.stderr)));
         }
         server.restart();
+        Ok(server)
+    }
+
+    /// Creates and starts a hot standby of this server.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn standby(&self) -> Result<Self, String> {
+        let standby = Self::new()?;
+        let (data, port) = (standby.data(), self.port.to_string());
+        let copied = standby
+            .command("pg_basebackup")
+            .args(["-D", data.to_str().unwrap(), "-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-R"])
+            .args(["-c", "fast"])
+            .output();
+        match copied {
+            Ok(copied) if copied.status.success() => standby.restart(),
+            Ok(copied) => return Err(String::from_utf8_lossy(&copied.stderr).into_owned()),
+            Err(error) => return Err(error.to_string()),
+        }
+        Ok(standby)
+    }
+
+    /// Waits until a standby has replayed what its primary has written.
+    pub(crate) fn catch_up(&self, primary: &Self) {
+        let text = |server: &Self, sql: &str| -> String {
+            server.client().query_one(sql, &[]).unwrap().get::<_, Option<String>>(0).unwrap_or_default()
+        };
+        let written = text(primary, "SELECT pg_current_wal_flush_lsn()::text");
+        let is_replayed = format!("SELECT (pg_last_wal_replay_lsn() >= '{written}')::text");
+        let until = Instant::now() + BOUND;
+        while text(self, &is_replayed) != "true" {
+            assert!(Instant::now() < until, "the standby does not follow: {}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// A server without data.
+    fn new() -> Result<Self, String> {
+        let binaries = binaries().ok_or("no server of PostgreSQL is installed")?;
+        // A port that no program uses now. Below the range of ephemeral ports: while the server is down, the
+        // system could give an ephemeral port to another connection.
+        let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+        let port = std::iter::repeat_with(|| rand::random_range(20_000..32_000)).find(is_free).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let server = Self { folder, binaries, port };
+        if is_root() {
+            // The server refuses to run as root.
+            let own = Command::new("chown").arg("postgres").arg(server.folder.path()).status();
+            if !own.is_ok_and(|status| status.success()) {
+                return Err("there is no user postgres".to_owned());
+            }
+        }
         Ok(server)
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::formats::InputProgress;
 use crate::intake::{
     Announce, AsOf, BadRecords, ChangedRecord, EpochLimits, InputLog, OffsetGap, PastInputs, Queue,
-    Resumption, Source, SourceError, SourceInfo, SourceReader, Texts,
+    Resumption, Source, SourceError, SourceInfo, SourceReader, TableLog, Texts,
 };
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::run::origins::Origins;
@@ -54,6 +54,10 @@ impl Source for Staying {
 
     fn input_log(&self) -> Option<Arc<InputLog>> {
         self.source.input_log()
+    }
+
+    fn table_log(&self) -> Option<Arc<TableLog>> {
+        self.source.table_log()
     }
 
     fn ids_move(&self) -> bool {

@@ -28,6 +28,7 @@ mod input_log;
 mod look;
 mod queue;
 mod source;
+mod table_log;
 mod texts;
 
 pub use bad_records::{BadRecords, DeadLetter, InputTally, OnError, UnreadFiles};
@@ -44,6 +45,7 @@ pub(crate) use input_log::{FileOrder, SpanEnd};
 pub use look::{AsOf, ChangedRecord, LateReading, OffsetGap, SourceInfo, Tombstones};
 pub use queue::{CatchUp, CatchUpLine, Closed, Dequeued, EpochLimits, Peers, Queue, QueueRoom, Refused};
 pub use source::{Announce, PastInputs, Resumption, Source, SourceReader};
+pub use table_log::TableLog;
 pub(crate) use texts::of_event;
 pub use texts::{FoundText, NoText, Texts};
 

@@ -13,9 +13,10 @@ use super::look::{AsOf, ChangedRecord, OffsetGap, SourceInfo};
 #[cfg(doc)]
 use super::queue::{Closed, Refused};
 use super::queue::{EpochLimits, Queue};
+use super::table_log::TableLog;
 use super::texts::Texts;
 use crate::formats::InputProgress;
-use crate::mark::InputList;
+use crate::mark::{InputList, TableLook};
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::run::origins::Origins;
 use dupflow_core::text::TextColumns;
@@ -37,6 +38,8 @@ pub struct PastInputs {
     pub begin: u64,
     /// The position up to which the output or the state has read, or 0.
     pub read: u64,
+    /// What the table was that was read up to the state.
+    pub table: Option<TableLook>,
     /// Whether the run compares its result with the output in any case.
     pub reconcile: bool,
 }
@@ -100,6 +103,11 @@ pub trait Source: Send + fmt::Debug {
 
     /// The list of inputs, if the source has one. Call it before [`Self::readers`].
     fn input_log(&self) -> Option<Arc<InputLog>> {
+        None
+    }
+
+    /// The looks at the table that is read, if the source is one. Call it before [`Self::readers`].
+    fn table_log(&self) -> Option<Arc<TableLog>> {
         None
     }
 

@@ -5,12 +5,14 @@
 //! of the events before [`Progress::next`], and a run that finds the mark continues from there.
 
 mod input_list;
+mod table_look;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 pub use input_list::{InputList, InputSpan, ListedInputs, MOST_SPANS, digest};
 use serde::{Deserialize, Serialize};
+pub use table_look::TableLook;
 
 use dupflow_core::time::{Offsets, Progress};
 
@@ -69,6 +71,9 @@ pub struct Mark {
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<InputList>,
+    /// What the table was that was read, if the input is one. Marks of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<TableLook>,
 }
 
 /// Counts of records that decide at the end of a replay whether its result is published.
@@ -160,13 +165,14 @@ mod tests {
             state: Some(6),
             tally: Some(RecordTally { bad: [("not_json".to_owned(), 3)].into(), unread: 0, replaced: 1 }),
             inputs: Some(InputList { stored: 4, digest: u64::MAX, ..InputList::default() }),
+            table: Some(TableLook { below: 5, rows: 4, greatest: u64::MAX, ..TableLook::default() }),
         };
         let json = serde_json::to_string(&mark).unwrap();
         assert_eq!(serde_json::from_str::<Mark>(&json).unwrap(), mark);
         let earlier = r#"{"run":"r","progress":{"epoch":1,"next":{},"table":null},"start":{},"pipeline":""}"#;
         let earlier: Mark = serde_json::from_str(earlier).unwrap();
         assert_eq!((earlier.input, earlier.output, earlier.as_of), (None, None, None));
-        assert_eq!((earlier.tally, earlier.inputs), (None, None));
+        assert_eq!((earlier.tally, earlier.inputs, earlier.table), (None, None, None));
         assert_eq!((earlier.deletes_kept_ms, earlier.progress.last), (None, BTreeMap::new()));
         assert_eq!(earlier.source, "");
     }

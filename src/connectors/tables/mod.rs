@@ -5,4 +5,14 @@ mod sink;
 mod source;
 
 pub use sink::{TableOutput, TableSink};
-pub use source::{DatabaseTable, Relation, RoundOverlap};
+pub use source::{DatabaseTable, Relation, RoundOverlap, TableSource, WentBack};
+
+#[cfg(all(test, feature = "postgres"))]
+#[expect(
+    dead_code,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "used by another test; the server starts in real time"
+)]
+#[path = "../../../tests/exactly_once/server.rs"]
+mod test_server;

@@ -29,6 +29,8 @@ const LOOKS: usize = 512;
 pub struct Backlog {
     clock: SystemClock,
     partitions: Mutex<BTreeMap<u32, PartitionBacklog>>,
+    /// Since when the input cannot be read, and why.
+    away: Mutex<Option<(Duration, String)>>,
 }
 
 /// The unread records of one partition.
@@ -60,7 +62,7 @@ struct PartitionBacklog {
 impl Default for Backlog {
     /// An input without known partitions.
     fn default() -> Self {
-        Self { clock: SystemClock::start(), partitions: Mutex::default() }
+        Self { clock: SystemClock::start(), partitions: Mutex::default(), away: Mutex::default() }
     }
 }
 
@@ -74,6 +76,19 @@ impl Backlog {
             .or_insert_with(|| PartitionBacklog { seen: now, ..PartitionBacklog::default() });
         found.position = position;
         found.forget();
+    }
+
+    /// The input cannot be read at present, for this reason; `None`: it can.
+    pub fn away(&self, why: Option<String>) {
+        let now = self.clock.now();
+        let mut away = self.away.lock();
+        *away = why.map(|why| (away.as_ref().map_or(now, |(since, _)| *since), why));
+    }
+
+    /// For how long the input cannot be read, and why.
+    pub fn is_away(&self) -> Option<(Duration, String)> {
+        let now = self.clock.now();
+        self.away.lock().as_ref().map(|(since, why)| (now.saturating_sub(*since), why.clone()))
     }
 
     /// The known partitions.

@@ -18,8 +18,8 @@ use crate::time::{Epoch, Offsets};
 /// how far workers may be ahead of the output.
 pub const EPOCHS_BEHIND: u64 = 32;
 
-/// Minimum time after which the ends of a topic count as unknown, however small the configured bound is. A
-/// request for them may take several seconds.
+/// Minimum time after which the ends of a topic count as unknown, however small the configured bound is, and
+/// after which an input counts as one that cannot be read. A request for them may take several seconds.
 const LOOKS_APART: Duration = Duration::from_secs(10);
 
 /// Maximum duration of one step of a worker, inclusive, in a process that is healthy. Long, since a step may
@@ -132,6 +132,14 @@ fn seen(unseen: Option<(u32, Duration)>, most: Duration) -> Result<(), String> {
             most.as_secs_f64()
         )),
         _ => Ok(()),
+    }
+}
+
+/// Whether the input can be read. `away`: for how long it cannot, and why.
+fn readable(away: Option<(Duration, String)>) -> Result<(), String> {
+    match away.filter(|(away, _)| *away >= LOOKS_APART) {
+        Some((away, why)) => Err(format!("the input cannot be read, for {:.1} s: {why}", away.as_secs_f64())),
+        None => Ok(()),
     }
 }
 
@@ -307,6 +315,7 @@ impl Status {
 
     /// Whether the input is read about as fast as it is written.
     fn reads(&self) -> Result<(), String> {
+        readable(self.input.get().and_then(|input| input.is_away()))?;
         let most = Duration::from_millis(self.ready_behind.load(Ordering::Relaxed));
         seen(self.input.get().and_then(|input| input.unseen()), most)?;
         let oldest = self.input.get().and_then(|input| input.oldest());

@@ -130,6 +130,19 @@ fn readiness_needs_a_broker_that_says_where_the_input_ends() {
     assert!(seen(10, 0).is_ok() && seen(11, 0).is_err());
 }
 
+/// A database that is locked or away, from ten seconds on.
+#[test]
+fn readiness_needs_an_input_that_can_be_read() {
+    let readable = |away| super::readable(Some((seconds(away), "it is locked".to_owned())));
+    assert_eq!((readable(9), super::readable(None)), (Ok(()), Ok(())));
+    assert_eq!(readable(12).unwrap_err(), "the input cannot be read, for 12.0 s: it is locked");
+    let input = Backlog::default();
+    input.away(Some("it is locked".to_owned()));
+    assert_eq!(input.is_away().map(|(_, why)| why).as_deref(), Some("it is locked"));
+    input.away(None);
+    assert_eq!(input.is_away(), None);
+}
+
 #[test]
 fn only_a_wall_clock_is_ahead() {
     let status = Status::default();

@@ -56,7 +56,7 @@ use super::restart::{AHEAD, Restart, Resumable, table};
 use dupflow_connectors::failpoint;
 use dupflow_connectors::intake::{
     AsOf, CatchUpLine, ChangedRecord, InputFile, InputLog, OffsetGap, PastInputs, Resumption, Source,
-    SourceError, SourceInfo,
+    SourceError, SourceInfo, TableLog,
 };
 use dupflow_connectors::mark::{InputList, Mark, Standing, Topic};
 use dupflow_connectors::sinks::Sink;
@@ -101,6 +101,8 @@ pub(super) struct Past {
     pub(super) as_of: Option<Arc<AsOf>>,
     /// Which inputs are read, if the source lists them.
     pub(super) reading: Option<Arc<InputLog>>,
+    /// The looks at the table that is read, if the source is one.
+    pub(super) looks: Option<Arc<TableLog>>,
     /// Whether the output has a mark of an earlier version, which lists no inputs.
     pub(super) is_unlisted: bool,
 }
@@ -225,6 +227,7 @@ impl Past {
             state: None,
             tally: tallies.then(|| restart.mark.and_then(|mark| mark.tally).unwrap_or_default()),
             inputs: None,
+            table: restart.snapshot.as_ref().and_then(|snapshot| snapshot.saved().mark.table.clone()),
         };
         Ok(Self {
             mark,
@@ -241,6 +244,7 @@ impl Past {
             output_pairs,
             as_of: source.as_of(),
             reading,
+            looks: source.table_log(),
             is_unlisted,
         })
     }
@@ -447,6 +451,7 @@ impl Rules<'_> {
             of_output: mark.and_then(|mark| mark.inputs.clone()),
             of_state,
             has_documents: snapshot.is_some(),
+            table: snapshot.and_then(|snapshot| snapshot.saved().mark.table.clone()),
             begin,
             read: mark.and_then(|mark| mark.progress.next.values().copied().max()).unwrap_or(0).max(begin),
             reconcile: self.reconcile,

@@ -12,12 +12,16 @@
 //! distinguished by their ids.
 //!
 //! **Why no row is lost.** A row whose transaction commits late has an order below rows that have been read.
-//! Claim: a row is read if it is committed while the greatest order in the table is M, with an order of at
-//! least M - overlap. The next round begins at the greatest order of the previous round, minus the overlap.
-//! That greatest order is at most M, since rows that arrive during a round do not count. After a restart the
-//! first round begins at the last pushed [position](crate::intake::Batch::next), minus the overlap. That
-//! position is the greatest order of the rows before it, so it is at most M too; otherwise the row is beyond
-//! it and still to be read.
+//! A server names the transactions that are open at a look ([`Begun`](transactions::Begun)). What one of them
+//! writes has an order of at least the greatest when it began, minus the overlap, which stands for clocks and
+//! for the time between `BEGIN` and the first write. When it has ended, the next round begins there. A row
+//! that comes later than that is found by the count of rows below a bound ([`Frontier`](frontier::Frontier)).
+//!
+//! **What goes back.** A restored database, a promoted standby, an emptied table, a sequence that begins
+//! again: rows below the position would never be read, and rows that were read may be gone. Each round looks
+//! at what stays the same, at the greatest order, and at that count ([`TableLook`]), which the mark keeps for
+//! the next run. What has gone back, or has come too late, ends the run; a start is refused, or reads
+//! everything again.
 //!
 //! **Why none is doubled.** An event of a later epoch replaces the document, with any offset, so reading a
 //! row again changes nothing. A round ends its epoch, and reads each row once. The rows of the overlap that
@@ -37,6 +41,7 @@
     )
 )]
 
+mod frontier;
 mod open;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -49,44 +54,118 @@ mod stamps;
 
 mod table;
 mod texts;
+mod transactions;
+
+use std::sync::Arc;
 
 use open::UNSEEN;
-use reader::TableReader;
+use reader::{TableReader, TableReading, arrived, difference};
+use table::TableRows;
 use texts::TableTexts;
 
-use crate::intake::{EpochLimits, Source, SourceError, SourceInfo, SourceReader, Texts};
-use crate::tables::database::retry_until_reachable;
+use crate::intake::{
+    EpochLimits, PastInputs, Resumption, Source, SourceError, SourceInfo, SourceReader, TableLog, Texts,
+};
+use crate::mark::TableLook;
+use crate::tables::database::{DatabaseFailure, retry_until_reachable};
+use dupflow_core::run::backlog::Backlog;
 use dupflow_core::text::TextColumns;
 use dupflow_core::time::Offsets;
 
-pub use table::{DatabaseTable, Relation, RoundOverlap};
+pub use table::{DatabaseTable, Relation, RoundOverlap, WentBack};
 
-impl Source for DatabaseTable {
+/// A table as the source of a run.
+#[derive(Debug)]
+pub struct TableSource {
+    table: DatabaseTable,
+    /// What the table was at the last look of the run that is continued.
+    past: Option<TableLook>,
+    log: Arc<TableLog>,
+    /// Says whether the database can be read.
+    backlog: Arc<Backlog>,
+}
+
+impl TableSource {
+    /// The rows of a table.
+    pub fn new(table: DatabaseTable) -> Self {
+        Self { table, past: None, log: Arc::default(), backlog: Arc::default() }
+    }
+
+    /// Asks the table something, at the beginning of a run.
+    fn ask<T>(
+        &self,
+        mut what: impl FnMut(&mut dyn TableRows) -> Result<T, DatabaseFailure>,
+    ) -> Result<T, SourceError> {
+        let table = &self.table;
+        let look = || table.reach().and_then(|mut rows| what(&mut *rows));
+        retry_until_reachable(&table.name(), Some(table.patience), look).map_err(|why| table.failed(&why))
+    }
+}
+
+impl Source for TableSource {
     fn epochs(&self) -> EpochLimits {
-        self.limits
+        self.table.limits
     }
 
     fn inspect(&mut self) -> Result<SourceInfo, SourceError> {
         Ok(SourceInfo { repeats: false, ..SourceInfo::default() })
     }
 
+    /// A run that reconciles reads the table from its beginning: what an earlier one has read of it may be
+    /// wrong, for instance after its database was restored.
+    fn resume(&mut self, past: &PastInputs) -> Result<Resumption, SourceError> {
+        self.past = None;
+        if past.reconcile {
+            return Ok(Resumption::Anew);
+        }
+        let Some(was) = past.table.clone().filter(|_| past.has_documents) else {
+            return Ok(Resumption::AsRead);
+        };
+        let difference = self.ask(|rows| {
+            let now = rows.look((was.below > 0).then_some(was.below))?;
+            let more = now.below.map_or(0, |found| found.saturating_sub(was.rows));
+            Ok(difference(rows, &was, &now)?.or_else(|| arrived(more)))
+        })?;
+        match (difference, self.table.went_back) {
+            (None, _) => {
+                self.past = Some(was);
+                Ok(Resumption::AsRead)
+            }
+            (Some(what), WentBack::ReadAgain) => {
+                let table = self.table.name();
+                tracing::warn!("{table}: {what}: it is read from its beginning, and the output is corrected");
+                Ok(Resumption::Anew)
+            }
+            (Some(what), WentBack::Refuse) => Err(self.table.gone_back(&what)),
+        }
+    }
+
+    fn backlog(&self) -> Option<Arc<Backlog>> {
+        Some(Arc::clone(&self.backlog))
+    }
+
+    fn table_log(&self) -> Option<Arc<TableLog>> {
+        Some(Arc::clone(&self.log))
+    }
+
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
-        let look = || self.reach().and_then(|mut rows| rows.unseen());
-        let unseen = retry_until_reachable(&self.name(), Some(self.patience), look)
-            .map_err(|failure| self.failed(&failure))?;
+        let unseen = self.ask(|rows| rows.unseen())?;
         if unseen > 0 {
-            tracing::warn!(rows = unseen, "{}: rows are {UNSEEN}", self.name());
+            tracing::warn!(rows = unseen, "{}: rows are {UNSEEN}", self.table.name());
         }
         Ok([(0, from.and_then(|from| from.get(&0)).copied().unwrap_or(0))].into())
     }
 
     fn texts(&self, columns: &TextColumns) -> Option<Box<dyn Texts>> {
-        Some(Box::new(TableTexts { table: self.clone(), fields: columns.to_vec(), rows: None }))
+        Some(Box::new(TableTexts { table: self.table.clone(), fields: columns.to_vec(), rows: None }))
     }
 
     fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn SourceReader>> {
         let begin = begin.get(&0).copied().unwrap_or(0);
-        vec![Box::new(TableReader::new(*self, begin))]
+        // Without the documents of a state all is read from the beginning.
+        let past = self.past.filter(|_| begin > 0);
+        let reading = TableReading::new(self.table, begin, past, self.log);
+        vec![Box::new(TableReader { reading, backlog: self.backlog })]
     }
 }
 

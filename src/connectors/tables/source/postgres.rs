@@ -4,16 +4,21 @@
 //! interpreted as UTC). Ids and texts have any type that the server can convert to text: `text`, `integer`,
 //! `uuid`, ….
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Statement};
 
-use super::table::{ColumnLayout, DatabaseTable, OrderKind, PAGE_BYTES, RowPage, TableRow, TableRows};
+use super::table::{
+    ColumnLayout, DatabaseTable, OrderKind, PAGE_BYTES, Relation, RowPage, TableNow, TableRow, TableRows,
+};
+use super::transactions::Transactions;
 use crate::credential::Credential;
 use crate::formats::BadRecord;
+use crate::mark::TableLook;
 use crate::tables::database::postgres::{connect, failure};
-use crate::tables::database::{DatabaseFailure, quoted};
+use crate::tables::database::{DatabaseFailure, quoted, quoted_path};
 
 /// An open table.
 pub(super) struct PostgresRows {
@@ -28,19 +33,41 @@ pub(super) struct PostgresRows {
     from: Statement,
     behind: Statement,
     one: Statement,
+    look: Statement,
+    below: Statement,
+    /// What each transaction begins with.
+    settings: String,
+    /// The type of the order, and the search path by which a query finds its tables.
+    identity: BTreeMap<String, String>,
     /// Order and id of the last returned row.
     last: Option<(i64, String)>,
     /// The visible transactions at the last check for changes.
     snapshot: Option<String>,
 }
 
+/// Settings that change how values are read, or what. They are set in each transaction, since a role, a
+/// database and a pooler of connections may set them too. A lock is waited for by trying again.
+const SETTINGS: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, MDY'; \
+    SET LOCAL IntervalStyle = 'postgres'; SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1; \
+    SET LOCAL lock_timeout = '1s'";
+
 impl PostgresRows {
     pub(super) fn reach(table: &DatabaseTable, url: &Credential) -> Result<Self, DatabaseFailure> {
         let failed = |error: postgres::Error| failure(&error);
         let mut client = connect(url, table.patience)?;
         // Read-only; each page is a transaction of its own.
-        client.batch_execute("SET default_transaction_read_only = on").map_err(failed)?;
-        let relation = table.relation();
+        client
+            .batch_execute("SET default_transaction_read_only = on; SET lock_timeout = '1s'")
+            .map_err(failed)?;
+        let path: String = client
+            .query_one("SELECT current_setting('search_path')", &[])
+            .and_then(|row| row.try_get(0))
+            .map_err(failed)?;
+        let path = if path.is_empty() { "''".to_owned() } else { path };
+        let security = if table.row_security { "on" } else { "off" };
+        let settings =
+            format!("{SETTINGS}; SET LOCAL search_path = {path}; SET LOCAL row_security = {security}");
+        let (relation, resolved) = resolve(&mut client, table).map_err(failed)?;
         let described = client.prepare(&format!("SELECT * FROM {relation} LIMIT 0")).map_err(failed)?;
         let columns: Vec<(String, Type)> = described
             .columns()
@@ -114,15 +141,97 @@ impl PostgresRows {
             "SELECT {list} FROM {relation} WHERE {id} = $1::text::{cast} ORDER BY {order} DESC LIMIT 1"
         );
         let one = client.prepare(&one).map_err(failed)?;
-        let page = table.page;
-        let (last, snapshot) = (None, None);
-        Ok(Self { client, relation, id, order, kind, layout, page, from, behind, one, last, snapshot })
+        let zero = if kind == OrderKind::Time { "'epoch'" } else { "0" };
+        let below = format!(
+            "SELECT count(*) FROM {relation} WHERE {order} >= {zero} AND {order} < {at} AND {id} IS NOT NULL"
+        );
+        let below = client.prepare(&below).map_err(failed)?;
+        let newest = format!(
+            "(SELECT {} FROM {relation} WHERE {order} IS NOT NULL{finite})",
+            offset(&format!("max({order})"), kind)
+        );
+        let look = look_query(&mut client, table, resolved.is_some(), &newest).map_err(failed)?;
+        let look = client.prepare(&look).map_err(failed)?;
+        let mut identity = BTreeMap::from([("type of order".to_owned(), order_type.name().to_owned())]);
+        identity.insert("row security".to_owned(), security.to_owned());
+        match resolved {
+            Some(name) => identity.insert("name".to_owned(), name),
+            None => identity.insert("search path".to_owned(), path),
+        };
+        Ok(Self {
+            client,
+            relation,
+            id,
+            order,
+            kind,
+            layout,
+            page: table.page,
+            from,
+            behind,
+            one,
+            look,
+            below,
+            settings,
+            identity,
+            last: None,
+            snapshot: None,
+        })
+    }
+
+    /// Begins a transaction with the [`SETTINGS`].
+    fn transaction(&mut self, how: &str) -> Result<(), DatabaseFailure> {
+        let begin = format!("BEGIN {how} READ ONLY; {}", self.settings);
+        self.client.batch_execute(&begin).map_err(|error| self.failed(&error))
+    }
+
+    fn commit(&mut self) -> Result<(), DatabaseFailure> {
+        self.client.batch_execute("COMMIT").map_err(|error| failure(&error))
+    }
+
+    /// Explains an error that is caused by row level security.
+    fn failed(&self, error: &postgres::Error) -> DatabaseFailure {
+        let hidden = error.as_db_error().is_some_and(|error| {
+            *error.code() == postgres::error::SqlState::INSUFFICIENT_PRIVILEGE
+                && error.message().contains("row-level security")
+        });
+        match failure(error) {
+            DatabaseFailure::Refused(what) if hidden => DatabaseFailure::Refused(format!(
+                "{what}: rows may be hidden from this role, which would never be read: let its role bypass \
+                 the policy (ALTER ROLE … BYPASSRLS), or set source.row_security to true if the policy is \
+                 meant"
+            )),
+            other => other,
+        }
     }
 
     fn number(&mut self, sql: &str) -> Result<u64, DatabaseFailure> {
-        let found: i64 =
-            self.client.query_one(sql, &[]).and_then(|row| row.try_get(0)).map_err(|e| failure(&e))?;
+        self.transaction("")?;
+        let found = self.client.query_one(sql, &[]).and_then(|row| row.try_get(0));
+        let found: i64 = found.map_err(|error| self.failed(&error))?;
+        self.commit()?;
         Ok(u64::try_from(found).unwrap_or(0))
+    }
+
+    /// Reads the answer of a [`look_query`].
+    fn now(&self, row: &postgres::Row, below: Option<u64>) -> Result<TableNow, postgres::Error> {
+        let (snapshot, is_standby): (&str, bool) = (row.try_get(0)?, row.try_get(1)?);
+        let number = |place: usize| row.try_get::<_, Option<i64>>(place);
+        let order =
+            |place: usize| Ok(number(place)?.and_then(|order| u64::try_from(order).ok()).unwrap_or(0));
+        let next = u32::try_from(number(11)?.unwrap_or(0) % (1 << 32)).unwrap_or(0);
+        let transactions = Transactions::parse(snapshot, next, is_standby).unwrap_or_default();
+        let (newest, clock) = (order(2)?, order(3)?);
+        let storage = number(4)?.map(|storage| (storage.cast_unsigned(), transactions.oldest()));
+        let mut identity = self.identity.clone();
+        for (place, name) in (5..).zip(IDENTITY) {
+            if let Some(value) = row.try_get::<_, Option<String>>(place)? {
+                identity.insert(name.to_owned(), value);
+            }
+        }
+        let latest = if self.kind == OrderKind::Time { clock } else { newest };
+        let counters = [("transaction counter".to_owned(), transactions.next)].into();
+        let look = TableLook { identity, counters, storage, ..TableLook::default() };
+        Ok(TableNow { look, latest, newest, below, transactions })
     }
 
     fn row_of(&self, row: &postgres::Row) -> Result<TableRow, postgres::Error> {
@@ -139,6 +248,98 @@ impl PostgresRows {
             fields: self.layout.fields.clone().map(text).collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// An order as a parameter of a statement.
+enum AtOrder {
+    Number(i64),
+    Time(SystemTime),
+}
+
+impl AtOrder {
+    fn new(order: u64, kind: OrderKind) -> Self {
+        match kind {
+            OrderKind::Number => Self::Number(i64::try_from(order).unwrap_or(i64::MAX)),
+            // The server's times end in the year 294276.
+            OrderKind::Time => Self::Time(
+                SystemTime::UNIX_EPOCH + Duration::from_micros(order.min(9_000_000_000_000_000_000)),
+            ),
+        }
+    }
+
+    fn get(&self) -> &(dyn ToSql + Sync) {
+        match self {
+            Self::Number(number) => number,
+            Self::Time(time) => time,
+        }
+    }
+}
+
+/// The text after FROM, and for a table its name with its schema: found once, so that a search path that
+/// changes finds no other one.
+fn resolve(client: &mut Client, table: &DatabaseTable) -> Result<(String, Option<String>), postgres::Error> {
+    let Relation::Table(name) = &table.relation else { return Ok((table.relation(), None)) };
+    let found = client.query_opt(
+        "SELECT nspname, relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+         WHERE pg_class.oid = to_regclass($1)",
+        &[&quoted_path(name)],
+    )?;
+    let Some(row) = found else { return Ok((table.relation(), None)) };
+    let full = format!("{}.{}", quoted(row.try_get(0)?), quoted(row.try_get(1)?));
+    Ok((format!("{full} AS source"), Some(full)))
+}
+
+/// What stays the same, in the order of a [`look_query`], as far as the role may see it.
+const IDENTITY: [&str; 6] =
+    ["system identifier", "timeline", "identity (oid)", "order column", "definition", "database"];
+
+/// The query of a look: the snapshot, whether the server is a standby, the newest order, the clock, where the
+/// rows are stored, the [`IDENTITY`], and the next transaction, whose number is counted from the third.
+fn look_query(
+    client: &mut Client,
+    table: &DatabaseTable,
+    is_named: bool,
+    newest: &str,
+) -> Result<String, postgres::Error> {
+    let may = "SELECT has_function_privilege('pg_control_system()', 'execute')
+        AND has_function_privilege('pg_control_checkpoint()', 'execute')";
+    let (system, checkpoint) = if client.query_one(may, &[])?.try_get(0)? {
+        (
+            "(SELECT system_identifier::text FROM pg_control_system())",
+            "(SELECT timeline_id FROM pg_control_checkpoint())",
+        )
+    } else {
+        ("NULL::text", "NULL::integer")
+    };
+    // A standby that was promoted has a new timeline before its first checkpoint.
+    let timeline = format!(
+        "(CASE WHEN pg_is_in_recovery() THEN {checkpoint}
+          ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer END)::text"
+    );
+    let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let of_table = match &table.relation {
+        Relation::Table(name) if is_named => {
+            let oid = format!("to_regclass({})", literal(&quoted_path(name)));
+            let of = |what: &str| format!("(SELECT {what} FROM pg_class WHERE oid = {oid})");
+            [
+                of("CASE WHEN relkind = 'r' THEN pg_relation_filenode(oid)::bigint END"),
+                of("oid::text"),
+                format!(
+                    "(SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = {oid} AND \
+                     attname = {} AND NOT attisdropped)",
+                    literal(&table.order)
+                ),
+                of("CASE WHEN relkind IN ('v', 'm') THEN md5(pg_get_viewdef(oid)) END"),
+            ]
+        }
+        _ => ["NULL::bigint", "NULL::text", "NULL::text", "NULL::text"].map(str::to_owned),
+    };
+    let clock = offset("clock_timestamp()", OrderKind::Time);
+    let [storage, oid, order, definition] = of_table;
+    Ok(format!(
+        "SELECT txid_current_snapshot()::text, pg_is_in_recovery(), {newest}, {clock}, {storage}, {system}, \
+         {timeline}, {oid}, {order}, {definition}, current_database()::text, 3 + age('3'::xid)::bigint"
+    ))
 }
 
 /// Expressions with column names.
@@ -194,30 +395,62 @@ impl TableRows for PostgresRows {
         self.kind
     }
 
-    fn latest(&mut self) -> Result<u64, DatabaseFailure> {
-        if self.kind == OrderKind::Number {
-            let Self { relation, order, .. } = &*self;
-            return self.number(&format!("SELECT coalesce(max({order}), 0)::bigint FROM {relation}"));
-        }
-        self.number(&format!("SELECT {}", offset("clock_timestamp()", OrderKind::Time)))
+    fn look(&mut self, bound: Option<u64>) -> Result<TableNow, DatabaseFailure> {
+        // The rows are counted as of the snapshot that names the open transactions.
+        self.transaction("ISOLATION LEVEL REPEATABLE READ")?;
+        let look = self.client.query_one(&self.look.clone(), &[]).map_err(|error| self.failed(&error))?;
+        let below = match bound.map(|bound| AtOrder::new(bound, self.kind)) {
+            Some(bound) => {
+                let counted = self.client.query_one(&self.below.clone(), &[bound.get()]);
+                let counted: Result<i64, _> = counted.and_then(|row| row.try_get(0));
+                Some(counted.map_err(|error| self.failed(&error))?.cast_unsigned())
+            }
+            None => None,
+        };
+        self.commit()?;
+        self.now(&look, below).map_err(|error| failure(&error))
+    }
+
+    fn is_rewritten(&mut self, up_to: u64, since: u64) -> Result<bool, DatabaseFailure> {
+        self.transaction("")?;
+        let at = AtOrder::new(up_to.saturating_add(1), self.kind);
+        let Self { relation, order, .. } = &*self;
+        let cast = if self.kind == OrderKind::Time { "timestamptz" } else { "bigint" };
+        // What stays when its storage is written anew, as by VACUUM FULL, keeps the transaction that wrote it.
+        let sql = format!(
+            "SELECT coalesce(bool_and(age(source.xmin) <= age('{}'::xid)), false) FROM {relation}
+             WHERE {order} < $1::{cast}",
+            since % (1 << 32)
+        );
+        let found = self.client.query_one(&sql, &[at.get()]).and_then(|row| row.try_get(0));
+        let found = found.map_err(|error| self.failed(&error))?;
+        self.commit()?;
+        Ok(found)
+    }
+
+    fn begin_page(&mut self) -> Result<(), DatabaseFailure> {
+        self.transaction("")?;
+        let touch = format!("SELECT FROM {} LIMIT 0", self.relation);
+        self.client.batch_execute(&touch).map_err(|error| self.failed(&error))
+    }
+
+    fn end_page(&mut self) -> Result<(), DatabaseFailure> {
+        self.commit()
     }
 
     fn page(&mut self, from: Option<u64>) -> Result<RowPage, DatabaseFailure> {
         let statement =
             if from.is_none() && self.last.is_some() { self.behind.clone() } else { self.from.clone() };
         let (at, after) = match (from, &self.last) {
-            (None, Some((at, after))) => (*at, Some(after.clone())),
-            (from, _) => (i64::try_from(from.unwrap_or(0)).unwrap_or(i64::MAX), None),
+            (None, Some((at, after))) => (u64::try_from(*at).unwrap_or(0), Some(after.clone())),
+            (from, _) => (from.unwrap_or(0), None),
         };
-        let micros = u64::try_from(at).unwrap_or(0);
-        // The server's times end in the year 294276.
-        let time = SystemTime::UNIX_EPOCH + Duration::from_micros(micros.min(9_000_000_000_000_000_000));
-        let at: &(dyn ToSql + Sync) = if self.kind == OrderKind::Time { &time } else { &at };
+        let at = AtOrder::new(at, self.kind);
         let parameters: Vec<&(dyn ToSql + Sync)> = match &after {
-            Some(after) => vec![at, after],
-            None => vec![at],
+            Some(after) => vec![at.get(), after],
+            None => vec![at.get()],
         };
-        let found = self.client.query(&statement, &parameters).map_err(|error| failure(&error))?;
+        let found = self.client.query(&statement, &parameters).map_err(|error| self.failed(&error))?;
         let held = found.first().map(|row| row.try_get::<_, i64>(row.len() - 1)).transpose();
         let held = usize::try_from(held.map_err(|error| failure(&error))?.unwrap_or(0)).unwrap_or(usize::MAX);
         let is_last = held < self.page as usize && found.len() == held;
@@ -231,7 +464,9 @@ impl TableRows for PostgresRows {
     }
 
     fn row(&mut self, id: &str) -> Result<Option<TableRow>, DatabaseFailure> {
-        let found = self.client.query_opt(&self.one, &[&id]).map_err(|error| failure(&error))?;
+        self.transaction("")?;
+        let found = self.client.query_opt(&self.one, &[&id]).map_err(|error| self.failed(&error))?;
+        self.commit()?;
         found.map(|row| self.row_of(&row)).transpose().map_err(|error| failure(&error))
     }
 
@@ -247,9 +482,13 @@ impl TableRows for PostgresRows {
         self.number(&sql)
     }
 
-    /// If no transaction has begun to write or has ended since the last call, nothing has changed.
+    /// If no transaction has begun to write or has ended since the last call, nothing has changed. A standby
+    /// does not name its open transactions; there, nothing has changed if nothing was replayed.
     fn has_changed(&mut self) -> Result<bool, DatabaseFailure> {
-        let row = self.client.query_one("SELECT txid_current_snapshot()::text", &[]);
+        let row = self.client.query_one(
+            "SELECT txid_current_snapshot()::text || coalesce(pg_last_wal_replay_lsn()::text, '')",
+            &[],
+        );
         let snapshot: String = row.and_then(|row| row.try_get(0)).map_err(|error| failure(&error))?;
         Ok(self.snapshot.replace(snapshot.clone()) != Some(snapshot))
     }

@@ -1,22 +1,33 @@
 //! The reader of a table: rounds over its rows.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::frontier::Frontier;
 use super::seen::SeenRows;
-use super::table::{DatabaseTable, RowPage, TableRow, TableRows};
+use super::table::{DatabaseTable, RowPage, TableNow, TableRow, TableRows};
+use super::transactions::Begun;
 use crate::formats::{BadRecord, KeyedRecord, KeyedRecords, RecordPlace, RecordShape};
-use crate::intake::{BadRecordAt, BadRecords, Batch, Closed, Payload, Queue, SourceError, SourceReader};
+use crate::intake::{
+    BadRecordAt, BadRecords, Batch, Closed, Payload, Queue, SourceError, SourceReader, TableLog,
+};
+use crate::mark::TableLook;
 use crate::tables::database::DatabaseFailure;
 use dupflow_core::doc::{Letter, Position};
-use dupflow_core::time::Clock;
+use dupflow_core::run::backlog::Backlog;
+use dupflow_core::time::{Clock, SystemClock};
 
 /// A batch is pushed once it has this many bytes or records.
 const BATCH_BYTES: usize = 128 << 10;
 const BATCH_RECORDS: usize = 128;
 
+/// The longest pause after a round.
+const MOST_PAUSE: Duration = Duration::from_secs(60);
+
 /// Reads a table.
 pub(super) struct TableReader {
-    reading: TableReading,
+    pub(super) reading: TableReading,
+    pub(super) backlog: Arc<Backlog>,
 }
 
 /// The state of reading a table.
@@ -29,8 +40,18 @@ pub(super) struct TableReading {
     /// The greatest order that has been read.
     greatest: u64,
     seen: SeenRows,
+    /// Which rows have been read, as the database counts them.
+    frontier: Frontier,
+    begun: Begun,
+    /// Where the next round begins, if that is before the usual place.
+    again: Option<u64>,
+    /// The last look, and the looks for the marks.
+    look: Option<TableLook>,
+    log: Arc<TableLog>,
     /// Whether the present round has pushed a row.
     pushed: bool,
+    /// How long the present round has read, without waiting.
+    took: Duration,
     /// The open table; `None` while the database cannot be reached.
     pub(super) rows: Option<Box<dyn TableRows>>,
 }
@@ -54,24 +75,25 @@ impl From<SourceError> for RoundEnd {
     }
 }
 
-impl TableReader {
-    pub(super) fn new(table: DatabaseTable, begin: u64) -> Self {
-        Self { reading: TableReading::new(table, begin) }
-    }
-}
-
 impl TableReading {
-    pub(super) fn new(table: DatabaseTable, begin: u64) -> Self {
+    /// Begins at a position. `look`: what the table was at the last look before it.
+    pub(super) fn new(table: DatabaseTable, begin: u64, look: Option<TableLook>, log: Arc<TableLog>) -> Self {
         let (input, shape) = (table.name().into(), table.shape());
-        let greatest = begin.saturating_sub(1);
+        let (below, rows) = look.as_ref().map(|look| (look.below, look.rows)).unwrap_or_default();
         Self {
             table,
             input,
             shape,
             pushed_to: begin,
-            greatest,
+            greatest: begin.saturating_sub(1),
             seen: SeenRows::default(),
+            frontier: Frontier::new(below, rows),
+            begun: Begun::new(below),
+            again: look.as_ref().map(|look| look.below),
+            look,
+            log,
             pushed: false,
+            took: Duration::ZERO,
             rows: None,
         }
     }
@@ -98,8 +120,8 @@ impl TableReading {
 }
 
 impl SourceReader for TableReader {
-    fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
-        let Self { reading } = self;
+    fn read(&mut self, queue: &Queue, bad: &BadRecords, _: &dyn Clock) -> Result<(), SourceError> {
+        let Self { reading, backlog } = self;
         let DatabaseTable { follow, poll, is_here, .. } = reading.table;
         if !is_here {
             // Another process reads it.
@@ -108,13 +130,12 @@ impl SourceReader for TableReader {
         }
         let mut is_away = false;
         loop {
-            let begun = clock.now();
             match reading.turn(queue, bad) {
                 Ok(()) if !follow => return Ok(()),
                 Ok(()) => {
-                    if is_away {
+                    if std::mem::take(&mut is_away) {
                         tracing::info!("{}: it is there again", reading.input);
-                        is_away = false;
+                        backlog.away(None);
                     }
                 }
                 Err(RoundEnd::Closed) => return Ok(()),
@@ -124,12 +145,13 @@ impl SourceReader for TableReader {
                         tracing::warn!("{}: {failure}; it is tried again until it is there", reading.input);
                     }
                     is_away = true;
+                    backlog.away(Some(format!("{}: {failure}", reading.input)));
                 }
             }
             // Each round reads the rows of the overlap again. If that takes long, rounds are less frequent:
-            // reading takes at most a tenth of the time.
-            let took = clock.now().saturating_sub(begun);
-            if queue.pause(poll.max(took.saturating_mul(9))).is_err() {
+            // reading takes at most a tenth of the time, as long as the pause is not too long.
+            let took = std::mem::take(&mut reading.took);
+            if queue.pause(poll.max(took.saturating_mul(9).min(MOST_PAUSE))).is_err() {
                 return Ok(());
             }
         }
@@ -145,12 +167,13 @@ impl TableReading {
         };
         if rows.has_changed().map_err(|failure| self.failed(failure))? {
             let ended = self.round(&mut *rows, queue, bad);
-            if std::mem::take(&mut self.pushed) {
-                // An epoch has each row at most once. The next round may read rows again, also after a round
-                // that failed.
-                queue.cut();
-            }
+            // An epoch has each row at most once. The next round may read rows again, also after a round that
+            // failed.
+            let epoch = if std::mem::take(&mut self.pushed) { queue.cut() } else { queue.open() };
             ended?;
+            if let Some(look) = &self.look {
+                self.log.add(epoch, look.clone());
+            }
         }
         queue.at_end(0);
         self.rows = Some(rows);
@@ -158,12 +181,17 @@ impl TableReading {
     }
 
     fn round(&mut self, rows: &mut dyn TableRows, queue: &Queue, bad: &BadRecords) -> Result<(), RoundEnd> {
-        let latest = rows.latest().map_err(|failure| self.failed(failure))?;
         let overlap = self.table.overlap(rows.order());
-        let from = self.greatest.min(latest).saturating_sub(overlap);
+        let TableNow { latest, look, transactions, .. } = self.look(rows, overlap)?;
+        // Rows from here on may still come, unless an open transaction has begun before.
+        let usual = |greatest: u64| greatest.min(latest).saturating_sub(overlap);
+        self.begun.look(transactions, latest.saturating_sub(overlap));
+        let held = self.begun.least();
+        let from = self.again.unwrap_or(u64::MAX).min(usual(self.greatest));
+        self.frontier.begin(from);
         let mut open = KeyedRecords::with_shape(Arc::clone(&self.shape));
         let mut letters = Vec::new();
-        let mut page = rows.page(Some(from)).map_err(|failure| self.failed(failure))?;
+        let mut page = self.page(rows, Some(from))?;
         let mut last = 0;
         loop {
             let RowPage { rows: found, is_last } = page;
@@ -182,6 +210,7 @@ impl TableReading {
                     self.hand_over(&mut open, &mut letters, line, queue)?;
                 }
                 self.greatest = self.greatest.max(order.min(latest));
+                self.frontier.row(order, !row.deleted && row.id.is_ok() && row.text.is_some());
                 if !self.seen.is_new(&row, order) {
                     continue;
                 }
@@ -202,19 +231,28 @@ impl TableReading {
                     self.hand_over(&mut open, &mut letters, order.min(latest), queue)?;
                 }
             }
-            self.seen.trim(self.greatest.saturating_sub(overlap));
+            let passed = usual(self.greatest).min(held);
+            self.seen.trim(passed);
+            self.frontier.advance(rows.bound(passed));
             if is_last {
                 break;
             }
-            page = match rows.page(None) {
+            page = match self.page(rows, None) {
                 Ok(next) => next,
                 Err(failure) => {
                     // Rows of the open batch are marked as pushed already.
                     self.hand_over(&mut open, &mut letters, 0, queue)?;
-                    return Err(self.failed(failure));
+                    return Err(failure);
                 }
             };
         }
+        self.again = None;
+        self.look = Some(TableLook {
+            below: self.frontier.below(),
+            rows: self.frontier.rows(),
+            greatest: self.frontier.greatest().min(latest),
+            ..look
+        });
         let end = queue.line(0).unwrap_or(0).max(if self.greatest == 0 && !self.pushed {
             0
         } else {
@@ -224,6 +262,43 @@ impl TableReading {
             self.hand_over(&mut open, &mut letters, end, queue)?;
         }
         Ok(())
+    }
+
+    /// Reads a page, and measures how long that takes.
+    fn page(&mut self, rows: &mut dyn TableRows, from: Option<u64>) -> Result<RowPage, RoundEnd> {
+        rows.begin_page().map_err(|failure| self.failed(failure))?;
+        let clock = SystemClock::start();
+        let page = rows.page(from).map_err(|failure| self.failed(failure))?;
+        self.took += clock.now();
+        rows.end_page().map_err(|failure| self.failed(failure))?;
+        Ok(page)
+    }
+
+    /// Looks at the table, and compares it with the last look: where the order has gone back, the run ends.
+    fn look(&mut self, rows: &mut dyn TableRows, overlap: u64) -> Result<TableNow, RoundEnd> {
+        let Some(was) = &self.look else {
+            // Nothing is known of the rows before the position.
+            let begin = rows.bound(self.greatest.saturating_sub(overlap));
+            let now = rows.look((begin > 0).then_some(begin)).map_err(|failure| self.failed(failure))?;
+            self.frontier = Frontier::new(begin, now.below.unwrap_or(0));
+            self.begun = Begun::new(begin);
+            return Ok(now);
+        };
+        let now = rows.look(self.frontier.is_due()).map_err(|failure| self.failed(failure))?;
+        let difference = difference(rows, was, &now).map_err(|failure| self.failed(failure))?;
+        let ended = self.begun.ended(&now.transactions);
+        let more = if ended.is_some_and(|from| from < self.frontier.below()) {
+            // It was open before anything was read, and may have written anywhere.
+            self.frontier = Frontier::new(0, 0);
+            0
+        } else {
+            now.below.map_or(0, |below| self.frontier.count(below))
+        };
+        if let Some(what) = difference.or_else(|| arrived(more)) {
+            return Err(RoundEnd::Failed(self.table.gone_back(&what)));
+        }
+        self.again = [self.again, ended].into_iter().flatten().min();
+        Ok(now)
     }
 
     /// Pushes the open batch, and reports that everything before `next` has been read.
@@ -266,6 +341,37 @@ impl TableReading {
         }));
         bad.report(at, raw.unwrap_or_default(), &mut std::io::empty())
     }
+}
+
+/// How the table differs from the last look at it, if its order has gone back or it is another one.
+pub(super) fn difference(
+    rows: &mut dyn TableRows,
+    was: &TableLook,
+    now: &TableNow,
+) -> Result<Option<String>, DatabaseFailure> {
+    if let Some(what) = was.difference(&now.look) {
+        return Ok(Some(what));
+    }
+    let moved = was.storage.zip(now.look.storage).filter(|((was, _), (is, _))| was != is);
+    if let Some(((_, since), _)) = moved
+        && rows.is_rewritten(was.below.max(was.greatest), since)?
+    {
+        return Ok(Some("all its rows were written anew".to_owned()));
+    }
+    let (is, read) = (now.newest, was.greatest);
+    let is_lower = rows.bound(is) < rows.bound(read);
+    Ok(is_lower.then(|| format!("its greatest {} is {is}, and {read} had been read", rows.order().name())))
+}
+
+/// Rows that have come where all had been read.
+pub(super) fn arrived(rows: u64) -> Option<String> {
+    let come = if rows == 1 { "1 row has come".to_owned() } else { format!("{rows} rows have come") };
+    (rows > 0).then(|| {
+        format!(
+            "{come} where all rows had been read: restored, written with an older order, or committed later \
+             than source.overlap allows"
+        )
+    })
 }
 
 /// Adds a row to a batch.

@@ -5,14 +5,21 @@
 //! 8601 with `T` and `Z`): in UTC, beginning with a year of four digits. An id is a text or a whole number; a
 //! text is a text.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::stamps;
-use super::table::{ColumnLayout, DatabaseTable, OrderKind, PAGE_BYTES, RowPage, TableRow, TableRows};
+use super::table::{
+    ColumnLayout, DatabaseTable, OrderKind, PAGE_BYTES, Relation, RowPage, TableNow, TableRow, TableRows,
+};
+use super::transactions::Transactions;
 use crate::formats::BadRecord;
+use crate::mark::TableLook;
+use crate::owned::FileNumber;
 use crate::tables::database::{DatabaseFailure, quoted, sqlite};
 use dupflow_core::time;
 
@@ -20,6 +27,11 @@ use dupflow_core::time;
 pub(super) struct SqliteRows {
     connection: Connection,
     path: PathBuf,
+    /// The file, and which one it was: another may come in its place.
+    place: PathBuf,
+    number: Option<FileNumber>,
+    /// The table or view, if no query is read.
+    table: Option<String>,
     relation: String,
     id: String,
     order: String,
@@ -34,11 +46,15 @@ pub(super) struct SqliteRows {
     version: Option<i64>,
 }
 
+/// A day in microseconds, and the pattern of a time.
+const DAY: u64 = 86_400_000_000;
+const A_DAY: &str = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*";
+
 /// A row, with its order and id as stored.
 type Placed = (TableRow, (Value, Value));
 
 impl SqliteRows {
-    pub(super) fn reach(table: &DatabaseTable, path: &std::path::Path) -> Result<Self, DatabaseFailure> {
+    pub(super) fn reach(table: &DatabaseTable, path: &Path) -> Result<Self, DatabaseFailure> {
         let connection = sqlite::reader(path)?;
         let failed = |error: rusqlite::Error| sqlite::failure(path, &error);
         let relation = table.relation();
@@ -54,9 +70,15 @@ impl SqliteRows {
         let (names, layout) = table.layout();
         let list =
             names.iter().map(|column| format!("source.{}", quoted(column))).collect::<Vec<_>>().join(", ");
+        let place = table.address.file().unwrap_or(path).to_owned();
+        let number = which(&place)?;
+        let named = if let Relation::Table(named) = &table.relation { Some(named.clone()) } else { None };
         let mut reached = Self {
             connection,
             path: path.to_owned(),
+            place,
+            number,
+            table: named,
             relation,
             id,
             order,
@@ -81,9 +103,8 @@ impl SqliteRows {
             found.map_err(|error| self.failed(&error))
         };
         // Decided by the greatest valid value: a row with an invalid one must not prevent reading the others.
-        let day = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*";
         let sound = greatest(&format!(
-            "typeof({order}) = 'integer' OR typeof({order}) = 'text' AND {order} GLOB '{day}'"
+            "typeof({order}) = 'integer' OR typeof({order}) = 'text' AND {order} GLOB '{A_DAY}'"
         ))?;
         match sound.map_or_else(|| greatest(&format!("{order} IS NOT NULL")), |sound| Ok(Some(sound)))? {
             None => Ok(None),
@@ -163,10 +184,91 @@ impl SqliteRows {
         })
     }
 
+    /// The greatest order, or 0.
+    fn newest(&self) -> Result<u64, DatabaseFailure> {
+        let Self { relation, order, .. } = self;
+        let last =
+            |what: &str| format!("SELECT {order} FROM {relation} WHERE {what} ORDER BY {order} DESC LIMIT 1");
+        if self.kind() == OrderKind::Number {
+            return self
+                .number(&format!("SELECT coalesce(({}), 0)", last(&format!("typeof({order}) = 'integer'"))));
+        }
+        let sql = last(&format!("typeof({order}) = 'text' AND {order} GLOB '{A_DAY}'"));
+        let found: Option<String> = self
+            .connection
+            .query_row(&sql, [], |row| row.get(0))
+            .optional()
+            .map_err(|error| self.failed(&error))?;
+        Ok(found.and_then(|text| stamps::micros(&text)).unwrap_or(0))
+    }
+
+    /// The number of rows below a bound, without those whose time is none.
+    fn below(&self, bound: u64) -> Result<u64, DatabaseFailure> {
+        let Self { relation, order, id, .. } = self;
+        let (is_order, first) = match self.kind() {
+            OrderKind::Number => (format!("typeof({order}) = 'integer'"), Value::Integer(0)),
+            OrderKind::Time => {
+                let zone = "*[+-][0-9][0-9]:[0-9][0-9]";
+                let is_day = format!("date({order}) = substr({order}, 1, 10)");
+                (format!("{is_day} AND {order} NOT GLOB '{zone}'"), Value::Text("1970".to_owned()))
+            }
+        };
+        let sql = format!(
+            "SELECT count(*) FROM {relation}
+             WHERE {order} >= ?1 AND {order} < ?2 AND {id} IS NOT NULL AND {is_order}"
+        );
+        let found: Result<i64, _> =
+            self.connection.query_row(&sql, [first, self.at(bound)], |row| row.get(0));
+        found.map(i64::cast_unsigned).map_err(|error| self.failed(&error))
+    }
+
+    /// An order as a parameter: rows at it have values from it on.
+    fn at(&self, order: u64) -> Value {
+        match self.kind() {
+            OrderKind::Number => Value::Integer(i64::try_from(order).unwrap_or(i64::MAX)),
+            OrderKind::Time => Value::Text(stamps::at_most(order)),
+        }
+    }
+
+    /// What the table is: the definition of a view, the type of the order, and the numbers in the head of the
+    /// file that grow with its changes. A log (WAL) takes the changes before the file does.
+    fn identity(&mut self) -> Result<TableLook, DatabaseFailure> {
+        let mut look = TableLook::default();
+        if let Some(kind) = self.kind {
+            look.identity.insert("type of order".to_owned(), kind.name().to_owned());
+        }
+        if let Some(name) = &self.table {
+            let query = "SELECT type, sql FROM sqlite_schema WHERE lower(name) = lower(?1)";
+            let found: Option<(String, Option<String>)> = self
+                .connection
+                .query_row(query, [name], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()
+                .map_err(|error| self.failed(&error))?;
+            if let Some((kind, sql)) = found {
+                let definition = sql.filter(|_| kind == "view").unwrap_or_default();
+                look.identity.insert("definition".to_owned(), format!("{kind} {definition}"));
+            }
+        }
+        let mut head = [0; 44];
+        if File::open(&self.place).and_then(|mut file| file.read_exact(&mut head)).is_ok() {
+            let number = |at: usize| {
+                u64::from(u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]))
+            };
+            look.counters.insert("change counter".to_owned(), number(24));
+            look.counters.insert("schema cookie".to_owned(), number(40));
+        }
+        Ok(look)
+    }
+
     fn number(&self, sql: &str) -> Result<u64, DatabaseFailure> {
         let found: Result<i64, _> = self.connection.query_row(sql, [], |row| row.get(0));
         found.map(|number| u64::try_from(number).unwrap_or(0)).map_err(|error| self.failed(&error))
     }
+}
+
+/// Which file is at a path.
+fn which(path: &Path) -> Result<Option<FileNumber>, DatabaseFailure> {
+    FileNumber::at(path).map_err(|error| DatabaseFailure::Away(error.to_string()))
 }
 
 /// A text, or a number as text; `None` for other values.
@@ -202,21 +304,37 @@ impl TableRows for SqliteRows {
         self.kind()
     }
 
-    fn latest(&mut self) -> Result<u64, DatabaseFailure> {
-        if self.kind() == OrderKind::Number {
-            let Self { relation, order, .. } = &*self;
-            return self.number(&format!(
-                "SELECT coalesce((SELECT {order} FROM {relation} WHERE typeof({order}) = 'integer' ORDER BY \
-                 {order} DESC LIMIT 1), 0)"
-            ));
-        }
-        // SQLite has no clock of its own: the database is a file on this machine.
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "microseconds since 1970 fit"
-        )]
-        Ok((time::unix_seconds() * 1e6) as u64)
+    fn look(&mut self, bound: Option<u64>) -> Result<TableNow, DatabaseFailure> {
+        self.begin_page()?;
+        let newest = self.newest()?;
+        let below = bound.map(|bound| self.below(bound)).transpose()?;
+        let look = self.identity()?;
+        self.end_page()?;
+        let latest = match self.kind() {
+            OrderKind::Number => newest,
+            // SQLite has no clock of its own: the database is a file on this machine.
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "microseconds since 1970 fit"
+            )]
+            OrderKind::Time => (time::unix_seconds() * 1e6) as u64,
+        };
+        Ok(TableNow { look, latest, newest, below, transactions: Transactions::default() })
+    }
+
+    /// Texts of times are sorted by their days only.
+    fn bound(&self, order: u64) -> u64 {
+        if self.kind == Some(OrderKind::Time) { order - order % DAY } else { order }
+    }
+
+    fn begin_page(&mut self) -> Result<(), DatabaseFailure> {
+        let begin = "BEGIN; SELECT count(*) FROM sqlite_schema WHERE rowid = 1";
+        self.connection.execute_batch(begin).map_err(|error| self.failed(&error))
+    }
+
+    fn end_page(&mut self) -> Result<(), DatabaseFailure> {
+        self.connection.execute_batch("COMMIT").map_err(|error| self.failed(&error))
     }
 
     fn page(&mut self, from: Option<u64>) -> Result<RowPage, DatabaseFailure> {
@@ -225,14 +343,7 @@ impl TableRows for SqliteRows {
             (None, Some((at, after))) => {
                 (format!("({order}, {id}) > (?1, ?2)"), vec![at.clone(), after.clone()])
             }
-            (from, _) => {
-                let from = from.unwrap_or(0);
-                let from = match self.kind() {
-                    OrderKind::Number => Value::Integer(i64::try_from(from).unwrap_or(i64::MAX)),
-                    OrderKind::Time => Value::Text(stamps::at_most(from)),
-                };
-                (format!("{order} >= ?1"), vec![from])
-            }
+            (from, _) => (format!("{order} >= ?1"), vec![self.at(from.unwrap_or(0))]),
         };
         let sql = format!(
             "SELECT {list} FROM {relation} WHERE {behind} AND {id} IS NOT NULL ORDER BY {order}, {id} LIMIT \
@@ -276,6 +387,9 @@ impl TableRows for SqliteRows {
     }
 
     fn has_changed(&mut self) -> Result<bool, DatabaseFailure> {
+        if which(&self.place)? != self.number {
+            return Err(DatabaseFailure::Away(format!("{} was replaced", self.path.display())));
+        }
         if self.kind.is_none() {
             self.kind = self.find_kind()?;
         }

@@ -4,8 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::transactions::Transactions;
 use crate::formats::{BadRecord, RecordShape, ValueFormat};
 use crate::intake::{EpochLimits, SourceError};
+use crate::mark::TableLook;
 use crate::tables::database::{Address, DatabaseFailure};
 
 /// What is read.
@@ -50,6 +52,20 @@ pub struct DatabaseTable {
     pub limits: EpochLimits,
     /// Whether this process reads the table; only one of several does.
     pub is_here: bool,
+    /// What a start does if the order of the table has gone back.
+    pub went_back: WentBack,
+    /// Whether row level security may hide rows; otherwise that is refused.
+    pub row_security: bool,
+}
+
+/// What a start does if the order of a table has gone back since it was read, or another one is in its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WentBack {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// It reads the table from its beginning, and corrects the output.
+    ReadAgain,
 }
 
 /// How far before the greatest order a round begins.
@@ -68,6 +84,16 @@ pub(super) enum OrderKind {
     Number,
     /// Times; offsets are microseconds.
     Time,
+}
+
+impl OrderKind {
+    /// The name of an order of this type.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::Time => "time (in microseconds)",
+        }
+    }
 }
 
 /// A row of the table.
@@ -110,9 +136,25 @@ pub(super) trait TableRows: Send {
     /// The type of the growing column.
     fn order(&self) -> OrderKind;
 
-    /// The greatest order that counts. For times, the present time by the clock of the database; for numbers,
-    /// the greatest in the table, or 0 if it is empty.
-    fn latest(&mut self) -> Result<u64, DatabaseFailure>;
+    /// Looks at the table in one transaction. `bound`: counts the rows below it.
+    fn look(&mut self, bound: Option<u64>) -> Result<TableNow, DatabaseFailure>;
+
+    /// Whether all rows up to an order were written anew since the first transaction `since` began, where
+    /// that is known.
+    fn is_rewritten(&mut self, _order: u64, _since: u64) -> Result<bool, DatabaseFailure> {
+        Ok(false)
+    }
+
+    /// The greatest bound at or below an order, for which rows below it can be counted.
+    fn bound(&self, order: u64) -> u64 {
+        order
+    }
+
+    /// Begins a page: waits for locks on the table.
+    fn begin_page(&mut self) -> Result<(), DatabaseFailure>;
+
+    /// Ends a page.
+    fn end_page(&mut self) -> Result<(), DatabaseFailure>;
 
     /// The next rows by (order, id): at most one page, and at most [`PAGE_BYTES`] except for the last row;
     /// empty at the end of the table. With `from`, the rows from that order on, otherwise the rows after the
@@ -130,6 +172,21 @@ pub(super) trait TableRows: Send {
 
     /// Whether the table may have changed since the last call.
     fn has_changed(&mut self) -> Result<bool, DatabaseFailure>;
+}
+
+/// The table at a look.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TableNow {
+    /// What it is; of its rows nothing is known here.
+    pub(super) look: TableLook,
+    /// The greatest order that counts. For times, the present time by the clock of the database; for numbers,
+    /// the greatest in the table, or 0 if it is empty.
+    pub(super) latest: u64,
+    /// The greatest order in the table, or 0 if it is empty.
+    pub(super) newest: u64,
+    /// The number of rows below the bound.
+    pub(super) below: Option<u64>,
+    pub(super) transactions: Transactions,
 }
 
 /// The indices of the optional columns in the selected list, after order, id and text.
@@ -191,6 +248,16 @@ impl DatabaseTable {
 
     pub(super) fn failed(&self, failure: &DatabaseFailure) -> SourceError {
         SourceError::Failed { input: self.name().into(), what: failure.to_string() }
+    }
+
+    /// The error for a table whose order has gone back, or that is another one.
+    pub(super) fn gone_back(&self, what: &str) -> SourceError {
+        SourceError::Changed(format!(
+            "{}: {what}: rows that were read may be gone, and rows that are there may not be read; start with \
+             --reconcile, which reads the table from its beginning and corrects the output, or set \
+             source.went_back to \"read_again\", with which each such start does so",
+            self.name()
+        ))
     }
 
     /// How far before the greatest order a round begins, as a difference of offsets.

@@ -7,11 +7,11 @@ use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemK
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::intake::EpochLimits;
 use dupflow_connectors::tables::database::Address;
-use dupflow_connectors::tables::{DatabaseTable, Relation, RoundOverlap};
+use dupflow_connectors::tables::{DatabaseTable, Relation, RoundOverlap, WentBack};
 use dupflow_core::doc::fields::FieldRules;
 
 /// Keys of the table that is read.
-pub(super) const SOURCE_KEYS: [DeploymentKey; 14] = [
+pub(super) const SOURCE_KEYS: [DeploymentKey; 16] = [
     DeploymentKey { name: "source.path", expected: "the path of a database" },
     DeploymentKey { name: "source.url", expected: URL },
     DeploymentKey { name: "source.url_file", expected: "a path, or \"\" for none" },
@@ -35,6 +35,8 @@ pub(super) const SOURCE_KEYS: [DeploymentKey; 14] = [
         expected: "a time from \"1ms\" to \"86400s\", or a whole number from 0 to 2^53",
     },
     DeploymentKey { name: "source.follow", expected: "true or false" },
+    DeploymentKey { name: "source.went_back", expected: "\"refuse\" or \"read_again\"" },
+    DeploymentKey { name: "source.row_security", expected: "true or false" },
 ];
 
 /// Keys of the tables that are written.
@@ -99,6 +101,8 @@ pub(super) fn whole_table(
         patience: PATIENCE,
         limits: EpochLimits::default(),
         is_here: true,
+        went_back: WentBack::Refuse,
+        row_security: false,
     }
 }
 
@@ -167,6 +171,10 @@ pub(super) fn source(settings: &mut FileSettings, database: Database, fields: &F
             (time <= Duration::from_secs(86_400)).then_some(RoundOverlap { time, ..default })
         }
     });
+    if database == Database::Sqlite {
+        without_effect(settings, "source.kind", "sqlite", &["source.row_security"]);
+    }
+    let row_security = settings.read("source.row_security", ConfigValue::boolean);
     let every = time(settings, "source.poll", Duration::from_secs(3600));
     DatabaseTable {
         address,
@@ -184,6 +192,14 @@ pub(super) fn source(settings: &mut FileSettings, database: Database, fields: &F
         patience: PATIENCE,
         limits: EpochLimits::default(),
         is_here: true,
+        went_back: settings
+            .read("source.went_back", |value| match value.text()? {
+                "refuse" => Some(WentBack::Refuse),
+                "read_again" => Some(WentBack::ReadAgain),
+                _ => None,
+            })
+            .unwrap_or_default(),
+        row_security: row_security.unwrap_or(false),
     }
 }
 

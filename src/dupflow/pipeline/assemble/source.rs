@@ -8,7 +8,7 @@ use crate::config::{Deployment, Plan, SourceConfig};
 use dupflow_connectors::formats::RecordShape;
 use dupflow_connectors::inputs::{Files, Input, RecordIndex};
 use dupflow_connectors::intake::{Share, Source};
-use dupflow_connectors::tables::DatabaseTable;
+use dupflow_connectors::tables::{DatabaseTable, TableSource};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::text::TextColumns;
 
@@ -48,10 +48,10 @@ pub(super) fn source(
         }
         #[cfg(not(feature = "kafka"))]
         SourceConfig::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
-        SourceConfig::Table(table) => Box::new(DatabaseTable {
+        SourceConfig::Table(table) => Box::new(TableSource::new(DatabaseTable {
             limits: deployment.commit,
             is_here: share.index == 0,
             ..(**table).clone()
-        }),
+        })),
     }
 }

@@ -10,6 +10,7 @@ use crate::pipeline::continuity::WatchParts;
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::{Files, Input};
 use dupflow_connectors::intake::{EpochRule, Source};
+use dupflow_connectors::tables::TableSource;
 #[cfg(feature = "webhook")]
 use dupflow_connectors::watch::hook::HookSettings;
 use dupflow_connectors::watch::{
@@ -78,7 +79,7 @@ fn given(plan: &Plan, deployment: &Deployment, watch: &WatchConfig) -> GivenList
         }));
     }
     if let Some(table) = watch.table.clone() {
-        inputs.push(Box::new(move || Ok(table.clone() as Box<dyn Source>)));
+        inputs.push(Box::new(move || Ok(Box::new(TableSource::new((*table).clone())) as Box<dyn Source>)));
     }
     #[cfg(feature = "kafka")]
     inputs.extend(watch.topic.clone().map(|topic| topic_of(deployment, topic)));

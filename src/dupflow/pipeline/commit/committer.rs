@@ -30,8 +30,8 @@ use crate::pipeline::error::RunError;
 use crate::pipeline::past::Past;
 use crate::pipeline::side_outputs::SideOutputs;
 use dupflow_connectors::failpoint;
-use dupflow_connectors::intake::{Announce, AsOf, BadRecords, InputFile, InputLog, SourceError};
-use dupflow_connectors::mark::{InputList, MOST_SPANS, Mark};
+use dupflow_connectors::intake::{Announce, AsOf, BadRecords, InputFile, InputLog, SourceError, TableLog};
+use dupflow_connectors::mark::{InputList, MOST_SPANS, Mark, TableLook};
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::watch::{NoticeFile, WatchList};
 use dupflow_core::doc::{DocChange, Letter, Position};
@@ -64,6 +64,8 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) as_of: Option<Arc<AsOf>>,
     /// Which inputs are read, if the source lists them.
     pub(in crate::pipeline) reading: Option<Arc<InputLog>>,
+    /// The looks at the table that is read, if the source is one.
+    pub(in crate::pipeline) looks: Option<Arc<TableLog>>,
     /// What has the list of inputs beside the mark, if the output has such a place.
     pub(in crate::pipeline) inputs: Option<InputFile>,
     /// If the output is to be corrected: its pairs, and the sum of the deltas before the first live epoch.
@@ -114,6 +116,7 @@ impl Committer {
             mark: past.mark.clone(),
             as_of: past.as_of.take(),
             reading: past.reading.take(),
+            looks: past.looks.take(),
             inputs: None,
             corrected: past.output_pairs.take().map(|there| Corrected { there, here: BTreeMap::new() }),
             past: past.mark.progress.epoch,
@@ -304,6 +307,7 @@ impl Committer {
             tally.replaced = self.metrics.get(Counter::ReplacedAcrossFiles);
         }
         self.mark.inputs = self.inputs_up_to(&progress);
+        self.mark.table = self.look_up_to(progress.epoch);
         self.mark.progress = progress;
         self.mark.state = self.keeper.as_ref().and_then(Keeper::stored);
         let inputs = self.marked_inputs()?;
@@ -334,6 +338,11 @@ impl Committer {
         // A state takes them over soon, or a file.
         let most = if self.keeper.is_some() || self.inputs.is_some() { usize::MAX } else { MOST_SPANS };
         self.reading.as_ref()?.up_to(progress.next.values().copied().max()?, most)
+    }
+
+    /// The look at the table that holds at the end of an epoch.
+    fn look_up_to(&self, epoch: Epoch) -> Option<TableLook> {
+        self.looks.as_ref()?.up_to(epoch).or_else(|| self.mark.table.clone())
     }
 
     /// The list of inputs as the mark of the output has it.
@@ -374,8 +383,8 @@ impl Committer {
             // The mark has this epoch's offsets, and an epoch not beyond the output's.
             let at_most = Progress { epoch: self.past, ..progress.clone() };
             let in_correction = self.corrected.is_some();
-            let inputs = self.inputs_up_to(&progress);
-            let mark = Mark { progress: at_most, in_correction, inputs, ..self.mark.clone() };
+            let (inputs, table) = (self.inputs_up_to(&progress), self.look_up_to(progress.epoch));
+            let mark = Mark { progress: at_most, in_correction, inputs, table, ..self.mark.clone() };
             keeper.keep(&mark, progress.epoch, kept_by_others, kept);
         }
         self.pass_documents(&documents, true)?;

@@ -55,6 +55,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         mark: mark(past),
         as_of: None,
         reading: None,
+        looks: None,
         inputs: None,
         corrected: None,
         past,

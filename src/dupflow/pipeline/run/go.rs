@@ -119,6 +119,7 @@ impl ProcessGroup {
                         letters_up_to: Offsets::new(),
                         as_of: None,
                         reading: None,
+                        looks: None,
                         is_unlisted: false,
                     });
                 }

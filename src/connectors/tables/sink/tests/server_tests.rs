@@ -1,18 +1,11 @@
 //! The tables on a PostgreSQL server of the tests' own.
 
 use super::*;
-
-#[expect(
-    dead_code,
-    clippy::disallowed_methods,
-    reason = "used by another test; the server starts in real time"
-)]
-#[path = "../../../../../tests/exactly_once/server.rs"]
-mod server;
+use crate::tables::test_server;
 
 /// A server for a test; `None` if there is none.
-fn server_for(test: &str) -> Option<server::Server> {
-    let started = server::Server::start().inspect_err(|why| {
+fn server_for(test: &str) -> Option<test_server::Server> {
+    let started = test_server::Server::start().inspect_err(|why| {
         // Bypasses the capture of test output: the reader of the log must see it.
         let line = format!("SKIPPED {test}: {why}\n");
         std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
@@ -133,7 +126,7 @@ fn has_one_run(open: &dyn Fn(&str) -> TableSink) {
 }
 
 /// `examine` names the rights that a role lacks before a run needs them.
-fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Client) {
+fn missing_rights_are_named(server: &test_server::Server, owner: &mut ::postgres::Client) {
     owner
         .batch_execute(
             "CREATE ROLE reader LOGIN; CREATE SCHEMA theirs; CREATE SCHEMA own AUTHORIZATION reader;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::reader::TableReading;
-use super::table::{OrderKind, PAGE_BYTES, RowPage, TableRow, TableRows};
+use super::reader::{RoundEnd, TableReading};
+use super::table::{OrderKind, PAGE_BYTES, RowPage, TableNow, TableRow, TableRows};
 use super::*;
 use crate::intake::{BadRecords, CatchUp, CatchUpLine, Decoder, Dequeued, NoText, Queue, QueueRoom};
 use crate::tables::database::{Address, DatabaseFailure};
@@ -63,6 +63,8 @@ impl TestDatabase {
             patience: Duration::from_secs(1),
             limits: EpochLimits::default(),
             is_here: true,
+            went_back: WentBack::Refuse,
+            row_security: false,
         }
     }
 }
@@ -84,7 +86,7 @@ impl ReaderBench {
     fn new(table: DatabaseTable, begin: u64) -> Self {
         let fields = table.fields.clone();
         Self {
-            reading: TableReading::new(table, begin),
+            reading: TableReading::new(table, begin, None, Arc::default()),
             queue: queue(),
             bad: BadRecords::default(),
             fields,
@@ -167,8 +169,8 @@ fn pages_are_bounded_in_bytes() {
     assert_eq!(sizes[..2], [4, 4], "16 MiB and the row that passes them");
 }
 
-/// A row with the same order that changes, one that is committed late, and one that is late by more than the
-/// overlap.
+/// A row with the same order that changes, and those that are committed late. One that is late by more than
+/// the overlap ends the run.
 #[test]
 fn late_rows_are_read() {
     let place = TestDatabase::numbers();
@@ -177,7 +179,7 @@ fn late_rows_are_read() {
     assert_eq!(bench.turn().len(), 2);
     place.run("UPDATE pages SET body = 'two' WHERE id = 'b'");
     assert_eq!(bench.turn(), [event(2, 100, "b", "two")], "another text of the same order");
-    place.put("('c', 'late', 95), ('d', 'too late', 89)");
+    place.put("('c', 'late', 95)");
     assert_eq!((bench.turn(), bench.next), (vec![event(3, 95, "c", "late")], 101));
     place.put("('e', 'far on', 500)");
     assert_eq!(bench.turn(), [event(4, 500, "e", "far on")]);
@@ -190,6 +192,9 @@ fn late_rows_are_read() {
     let mut next = ReaderBench::new(place.table(), bench.next);
     let ids: Vec<String> = next.turn().into_iter().map(|(_, _, id, _)| id).collect();
     assert_eq!(ids, ["f", "g", "e"], "from 490 on, what the last one had read too");
+    place.put("('h', 'too late', 489)");
+    let RoundEnd::Failed(why) = next.reading.turn(&next.queue, &next.bad).unwrap_err() else { panic!() };
+    assert!(why.to_string().contains("1 row has come where all rows had been read"), "{why}");
 }
 
 /// Rows, and a change to the table after their first page.
@@ -200,14 +205,22 @@ impl<F: FnOnce() + Send> TableRows for Meanwhile<F> {
         self.0.order()
     }
 
-    fn latest(&mut self) -> Result<u64, DatabaseFailure> {
-        self.0.latest()
+    fn look(&mut self, bound: Option<u64>) -> Result<TableNow, DatabaseFailure> {
+        self.0.look(bound)
+    }
+
+    fn begin_page(&mut self) -> Result<(), DatabaseFailure> {
+        self.0.begin_page()
+    }
+
+    fn end_page(&mut self) -> Result<(), DatabaseFailure> {
+        let ended = self.0.end_page();
+        self.1.take().into_iter().for_each(|happens| happens());
+        ended
     }
 
     fn page(&mut self, from: Option<u64>) -> Result<RowPage, DatabaseFailure> {
-        let page = self.0.page(from);
-        self.1.take().into_iter().for_each(|happens| happens());
-        page
+        self.0.page(from)
     }
 
     fn row(&mut self, id: &str) -> Result<Option<TableRow>, DatabaseFailure> {
@@ -287,7 +300,7 @@ fn every_kind_of_column() {
 /// The triggers of docs/tables.md, verbatim: existing rows, updates and delete marks are all seen.
 #[test]
 fn the_documented_triggers_number_every_write() {
-    let documented = include_str!("../../../../docs/tables.md");
+    let documented = include_str!("../../../../../docs/tables.md");
     let (_, recipe) = documented.split_once("-- SQLite: a number\n").unwrap();
     let (recipe, _) = recipe.split_once("```").unwrap();
     let place = TestDatabase::new("CREATE TABLE pages (page_id TEXT, body TEXT, deleted_at TEXT)");
@@ -370,10 +383,11 @@ fn texts_are_found_by_id() {
     let table = DatabaseTable { fields: vec!["title".to_owned()], ..place.table() };
     let id = |text: &str| DocId::new(text).unwrap();
     let at = |offset| Position { partition: 0, offset };
-    let mut with_title = table.texts(&vec!["title".to_owned()].into()).unwrap();
+    let source = TableSource::new(table);
+    let mut with_title = source.texts(&vec!["title".to_owned()].into()).unwrap();
     assert_eq!(with_title.text(&id("42"), at(7)).unwrap().text, "重複\u{1e}title");
     assert_eq!(with_title.text(&id("44"), at(9)).unwrap().text, "a b", "a separator would begin a title");
-    let mut texts = table.texts(&TextColumns::default()).unwrap();
+    let mut texts = source.texts(&TextColumns::default()).unwrap();
     assert_eq!(texts.text(&id("42"), at(7)).unwrap().text, "重複");
     assert_eq!(texts.text(&id("44"), at(9)).unwrap().text, "a\u{1e}b");
     for (wanted, offset, what) in
@@ -415,3 +429,5 @@ fn unreadable_tables_are_refused_before_a_run() {
     let table = DatabaseTable { relation: Relation::Query(query.to_owned()), ..place.table() };
     assert!(table.examine().unwrap().contains("1 rows, in order of numbers"));
 }
+
+mod administration;

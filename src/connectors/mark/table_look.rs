@@ -1,0 +1,66 @@
+//! What a table was when it was last looked at: a later look shows whether its order has gone back.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What a table was when it was last looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableLook {
+    /// What stays the same while it is this table of this server: names of properties, and their values.
+    #[serde(default)]
+    pub identity: BTreeMap<String, String>,
+    /// Numbers that never decrease while its database is not replaced by an older copy.
+    #[serde(default)]
+    pub counters: BTreeMap<String, u64>,
+    /// Where its rows are stored, and the oldest transaction that was open: rows written later are of this one
+    /// or of later ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<(u64, u64)>,
+    /// An order below which every row has been read, and no row may come.
+    pub below: u64,
+    /// The number of rows below it, at most.
+    pub rows: u64,
+    /// The greatest order of a row that was a document, or 0.
+    pub greatest: u64,
+}
+
+impl TableLook {
+    /// How a table differs that is looked at now: it is another one, or an older copy.
+    pub fn difference(&self, now: &Self) -> Option<String> {
+        let other = self.identity.iter().find_map(|(name, was)| {
+            let is = now.identity.get(name)?;
+            (is != was).then(|| format!("its {name} is {is}, and was {was} when it was read"))
+        });
+        let lower = || {
+            self.counters.iter().find_map(|(name, was)| {
+                let is = now.counters.get(name)?;
+                (is < was).then(|| format!("its {name} has gone back from {was} to {is}"))
+            })
+        };
+        other.or_else(lower)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_both_is_compared() {
+        let look = |identity: &[(&str, &str)], changes| TableLook {
+            identity: identity
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            counters: [("change counter".to_owned(), changes)].into(),
+            ..TableLook::default()
+        };
+        let was = look(&[("server", "7"), ("timeline", "1")], 5);
+        assert_eq!(was.difference(&look(&[("server", "7")], 5)), None, "the timeline is not known");
+        assert_eq!(was.difference(&look(&[("server", "7"), ("timeline", "1"), ("more", "x")], 6)), None);
+        let promoted = was.difference(&look(&[("server", "7"), ("timeline", "2")], 6));
+        assert_eq!(promoted.unwrap(), "its timeline is 2, and was 1 when it was read");
+        assert_eq!(was.difference(&look(&[], 4)).unwrap(), "its change counter has gone back from 5 to 4");
+    }
+}

@@ -1,0 +1,438 @@
+//! What administrators do to a table beside a run, and between two runs: the run is exact, waits, or ends with
+//! what to do. The matrix is the one of `docs/tables.md`.
+
+use std::fmt::Write as _;
+
+use super::*;
+
+/// What a run does after an act of administration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Its documents are those of the table.
+    Exact,
+    /// It ends, and says what to do.
+    Refused,
+    /// It waits, and goes on when the table can be read.
+    Waits,
+    /// Its documents are others: it cannot see what happened.
+    Unseen,
+}
+
+use Outcome::{Exact, Refused, Unseen, Waits};
+
+impl Outcome {
+    fn word(self) -> &'static str {
+        match self {
+            Exact => "exact",
+            Refused => "refused",
+            Waits => "waits",
+            Unseen => "not noticed",
+        }
+    }
+}
+
+/// An act of administration: statements, or what only code can do.
+struct Act {
+    what: &'static str,
+    /// Per database: the statements, and what a run does, live and between two runs.
+    sqlite: Option<(&'static str, [Outcome; 2])>,
+    postgres: Option<(&'static str, [Outcome; 2])>,
+}
+
+/// The rows before the act: `b` was changed, and `x` is marked as deleted. 20 older rows are below all overlaps.
+const ROWS: &str =
+    "INSERT INTO pages (id, body, version, gone) SELECT 'old' || n, 'text ' || n, n, NULL FROM tens;
+    INSERT INTO pages (id, body, version, gone) VALUES ('a', 'one', 100, NULL), ('b', 'two', 200, NULL), \
+    ('d', 'three', 201, NULL), ('x', 'gone', 202, '1');";
+
+const ACTS: [Act; 18] = [
+    Act {
+        what: "older rows restored",
+        sqlite: Some((
+            "DELETE FROM pages WHERE version > 100; INSERT INTO pages VALUES ('b', 'old', 101, NULL)",
+            [Refused; 2],
+        )),
+        postgres: Some((
+            "DELETE FROM pages WHERE version > 100; INSERT INTO pages VALUES ('b', 'old', 101, NULL)",
+            [Refused; 2],
+        )),
+    },
+    Act {
+        what: "older rows restored, then written on",
+        sqlite: Some((
+            "DELETE FROM pages WHERE version > 100;
+             INSERT INTO pages VALUES ('b', 'old', 101, NULL), ('e', 'new', 300, NULL)",
+            [Refused; 2],
+        )),
+        postgres: Some((
+            "DELETE FROM pages WHERE version > 100;
+             INSERT INTO pages VALUES ('b', 'old', 101, NULL), ('e', 'new', 300, NULL)",
+            [Refused; 2],
+        )),
+    },
+    Act {
+        what: "emptied",
+        sqlite: Some(("DELETE FROM pages", [Refused; 2])),
+        postgres: Some(("TRUNCATE pages", [Refused; 2])),
+    },
+    Act {
+        what: "emptied and filled anew, with more rows",
+        sqlite: Some((
+            "DELETE FROM pages; INSERT INTO pages SELECT 'new' || n, 'text', n * 30, NULL FROM tens",
+            [Unseen; 2],
+        )),
+        postgres: Some((
+            "TRUNCATE pages; INSERT INTO pages SELECT 'new' || n, 'text', n * 30, NULL FROM tens",
+            [Refused; 2],
+        )),
+    },
+    Act {
+        what: "another table under its name",
+        sqlite: None,
+        postgres: Some((
+            "ALTER TABLE pages RENAME TO before; CREATE TABLE pages AS TABLE before; UPDATE pages SET body = \
+             'other' WHERE id = 'old1'",
+            [Refused; 2],
+        )),
+    },
+    Act {
+        what: "a number below those read (a sequence that begins again)",
+        sqlite: Some(("INSERT INTO pages VALUES ('new', 'text', 3, NULL)", [Refused; 2])),
+        postgres: Some(("INSERT INTO pages VALUES ('new', 'text', 3, NULL)", [Refused; 2])),
+    },
+    Act {
+        what: "the last document removed",
+        sqlite: Some(("DELETE FROM pages WHERE version > 200", [Refused; 2])),
+        postgres: Some(("DELETE FROM pages WHERE version > 200", [Refused; 2])),
+    },
+    Act {
+        what: "an older document removed",
+        sqlite: Some(("DELETE FROM pages WHERE id = 'a'", [Unseen; 2])),
+        postgres: Some(("DELETE FROM pages WHERE id = 'a'", [Unseen; 2])),
+    },
+    Act {
+        what: "rows removed that were marked as deleted",
+        sqlite: Some(("DELETE FROM pages WHERE gone IS NOT NULL", [Exact; 2])),
+        postgres: Some(("DELETE FROM pages WHERE gone IS NOT NULL", [Exact; 2])),
+    },
+    Act {
+        what: "written anew (`VACUUM`, `VACUUM FULL`), indexes",
+        sqlite: Some(("CREATE INDEX i ON pages (version, id); VACUUM", [Exact; 2])),
+        postgres: Some(("CREATE INDEX i ON pages (version, id); VACUUM FULL pages", [Exact; 2])),
+    },
+    Act {
+        what: "a column added that is not read",
+        sqlite: Some(("ALTER TABLE pages ADD more", [Exact; 2])),
+        postgres: Some(("ALTER TABLE pages ADD more text", [Exact; 2])),
+    },
+    Act {
+        what: "a column renamed that is read",
+        sqlite: Some(("ALTER TABLE pages RENAME body TO text", [Refused; 2])),
+        postgres: Some(("ALTER TABLE pages RENAME body TO text", [Refused; 2])),
+    },
+    Act {
+        what: "another type of the order",
+        sqlite: Some((
+            "UPDATE pages SET version = '2026-01-01 00:00:' || printf('%02d', version % 60)",
+            [Refused; 2],
+        )),
+        postgres: Some((
+            "ALTER TABLE pages ALTER version TYPE timestamptz USING to_timestamp(version)",
+            [Refused; 2],
+        )),
+    },
+    Act {
+        what: "its name or schema changed",
+        sqlite: Some(("ALTER TABLE pages RENAME TO other", [Refused; 2])),
+        postgres: Some(("CREATE SCHEMA web; ALTER TABLE pages SET SCHEMA web", [Refused; 2])),
+    },
+    Act {
+        what: "rights taken",
+        sqlite: None,
+        postgres: Some(("REVOKE SELECT ON pages FROM reader", [Refused; 2])),
+    },
+    Act {
+        what: "row level security",
+        sqlite: None,
+        postgres: Some(("ALTER TABLE pages ENABLE ROW LEVEL SECURITY", [Refused; 2])),
+    },
+    Act {
+        what: "settings of the role (`DateStyle`, `TimeZone`, `extra_float_digits`, `search_path`)",
+        sqlite: None,
+        postgres: Some((
+            "ALTER ROLE reader SET DateStyle = 'German'; ALTER ROLE reader SET TimeZone = 'America/New_York';
+             ALTER ROLE reader SET extra_float_digits = -5; CREATE SCHEMA elsewhere;
+             ALTER ROLE reader SET search_path = elsewhere, public",
+            [Exact; 2],
+        )),
+    },
+    Act {
+        what: "locked",
+        sqlite: Some(("BEGIN EXCLUSIVE", [Waits; 2])),
+        postgres: Some(("INSERT INTO tens VALUES (99); BEGIN; LOCK TABLE pages", [Waits; 2])),
+    },
+];
+
+/// A database on which acts are tried.
+struct Tried<'a> {
+    /// Executes statements as the administrator.
+    run: &'a mut dyn FnMut(&str),
+    table: DatabaseTable,
+}
+
+/// The documents of a run, and its last look.
+struct TriedRun {
+    bench: ReaderBench,
+    log: Arc<TableLog>,
+    found: BTreeMap<String, String>,
+}
+
+impl TriedRun {
+    fn new(table: DatabaseTable, begin: u64, past: Option<TableLook>) -> Self {
+        let log = Arc::new(TableLog::default());
+        let mut bench = ReaderBench::new(table.clone(), begin);
+        bench.reading = TableReading::new(table, begin, past, Arc::clone(&log));
+        Self { bench, log, found: BTreeMap::new() }
+    }
+
+    /// Reads a round; the error that ends the run, if one does.
+    fn turn(&mut self) -> Result<(), RoundEnd> {
+        let ended = self.bench.reading.turn(&self.bench.queue, &self.bench.bad);
+        for (_, _, id, text) in self.bench.drain() {
+            match text {
+                Some(text) => self.found.insert(id, text),
+                None => self.found.remove(&id),
+            };
+        }
+        ended
+    }
+}
+
+/// The documents that a fresh run finds.
+fn fresh(table: &DatabaseTable) -> BTreeMap<String, String> {
+    let mut run = TriedRun::new(table.clone(), 0, None);
+    run.turn().unwrap_or_else(|_| panic!("a fresh run failed"));
+    run.found
+}
+
+fn outcome(ended: &Result<(), RoundEnd>, found: &BTreeMap<String, String>, table: &DatabaseTable) -> Outcome {
+    match ended {
+        Err(RoundEnd::Failed(_)) => Refused,
+        Err(RoundEnd::Away(_)) => Waits,
+        Err(RoundEnd::Closed) => panic!("nothing closes the queue"),
+        Ok(()) if *found == fresh(table) => Exact,
+        Ok(()) => Unseen,
+    }
+}
+
+/// What a live run does, and one that begins after the act.
+fn tried(tried: &mut Tried<'_>, act: &str) -> [Outcome; 2] {
+    let mut live = TriedRun::new(tried.table.clone(), 0, None);
+    live.turn().unwrap_or_else(|_| panic!("the first round failed"));
+    let look = live.log.up_to(Epoch::MAX);
+    let begin = live.bench.next;
+    let found = live.found.clone();
+    (tried.run)(act);
+    let ended = live.turn();
+    let ends_live = outcome(&ended, &live.found, &tried.table);
+    let past = PastInputs { table: look, has_documents: true, begin, ..PastInputs::default() };
+    let mut source = TableSource::new(DatabaseTable { patience: Duration::ZERO, ..tried.table.clone() });
+    let between = match source.resume(&past) {
+        Err(SourceError::Changed(what)) => {
+            assert!(what.contains("--reconcile"), "{what}");
+            Refused
+        }
+        Err(_) => match tried.table.reach().and_then(|mut rows| rows.look(None)) {
+            Err(failure) if failure.is_retriable() => Waits,
+            _ => Refused,
+        },
+        Ok(Resumption::AsRead) => {
+            let mut next = TriedRun::new(tried.table.clone(), begin, source.past);
+            next.found = found;
+            let ended_next = next.turn();
+            outcome(&ended_next, &next.found, &tried.table)
+        }
+        Ok(other) => panic!("{other:?}"),
+    };
+    [ends_live, between]
+}
+
+/// The rows of the matrix in the documentation.
+fn rows_of_matrix() -> String {
+    let cell = |database: &Option<(&str, [Outcome; 2])>| match database {
+        None => "—".to_owned(),
+        Some((_, [live, between])) if live == between => live.word().to_owned(),
+        Some((_, [live, between])) => format!("{} live, {} between", live.word(), between.word()),
+    };
+    let mut rows = String::new();
+    for act in &ACTS {
+        writeln!(rows, "| {} | {} | {} |", act.what, cell(&act.sqlite), cell(&act.postgres)).unwrap();
+    }
+    rows
+}
+
+#[test]
+fn the_documentation_has_the_matrix() {
+    let documented = include_str!("../../../../../docs/tables.md");
+    let rows = rows_of_matrix();
+    assert!(documented.contains(&rows), "docs/tables.md should have these rows:\n{rows}");
+}
+
+const TENS: &str = "CREATE TABLE tens (n integer);
+    INSERT INTO tens VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14);";
+
+#[test]
+fn sqlite_under_administration() {
+    for act in &ACTS {
+        let Some((sql, expected)) = act.sqlite else { continue };
+        let place = TestDatabase::new("CREATE TABLE pages (id PRIMARY KEY, body, version, gone)");
+        place.run(TENS);
+        place.run(ROWS);
+        let table = DatabaseTable { deleted: Some("gone".to_owned()), page: 100, ..place.table() };
+        let mut run = |statements: &str| place.run(statements);
+        assert_eq!(tried(&mut Tried { run: &mut run, table }, sql), expected, "{}", act.what);
+    }
+}
+
+#[cfg(feature = "postgres")]
+mod postgres {
+    use super::*;
+    use crate::tables::test_server;
+
+    /// What makes the table anew, for each act.
+    const ANEW: &str = "ROLLBACK; DROP SCHEMA public CASCADE; DROP SCHEMA IF EXISTS web CASCADE; \
+        DROP SCHEMA IF EXISTS elsewhere CASCADE; CREATE SCHEMA public; ALTER ROLE reader RESET ALL; \
+        CREATE TABLE pages (id text PRIMARY KEY, body text, version bigint, gone text, \
+        at timestamptz DEFAULT '2026-01-31 12:00:00+00', score float8 DEFAULT 0.1); \
+        GRANT USAGE ON SCHEMA public TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader; ";
+
+    #[test]
+    fn postgres_under_administration() {
+        let server = match test_server::Server::start() {
+            Ok(server) => server,
+            Err(why) => {
+                // Bypasses the capture of test output: the reader of the log must see it.
+                let line = format!("SKIPPED postgres_under_administration: {why}\n");
+                return std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+            }
+        };
+        let mut client = server.client();
+        // Each statement by itself: some cannot be part of a transaction.
+        let mut run = |statements: &str| {
+            let each = |one: &str| client.batch_execute(one).unwrap_or_else(|why| panic!("{one}: {why}"));
+            statements.split(';').filter(|one| !one.trim().is_empty()).for_each(each);
+        };
+        run("CREATE ROLE reader LOGIN");
+        let url = server.url().replace("//postgres@", "//reader@");
+        let table = DatabaseTable {
+            address: Address::Postgres(crate::credential::Credential::new(url)),
+            relation: Relation::Table("pages".to_owned()),
+            id: "id".to_owned(),
+            text: "body".to_owned(),
+            order: "version".to_owned(),
+            deleted: Some("gone".to_owned()),
+            ts: None,
+            fields: vec!["at".to_owned(), "score".to_owned()],
+            page: 100,
+            poll: Duration::from_millis(1),
+            overlap: RoundOverlap { time: Duration::from_secs(60), number: 10 },
+            follow: false,
+            patience: Duration::from_secs(5),
+            limits: EpochLimits::default(),
+            is_here: true,
+            went_back: WentBack::Refuse,
+            row_security: false,
+        };
+        for act in &ACTS {
+            let Some((sql, expected)) = act.postgres else { continue };
+            run(&format!("{ANEW} {TENS} {ROWS}"));
+            let table = table.clone();
+            assert_eq!(tried(&mut Tried { run: &mut run, table }, sql), expected, "{}", act.what);
+        }
+        run(&format!("{ANEW} {TENS} {ROWS}"));
+        late_commits_are_read(&server, &table);
+        run(&format!("{ANEW} {TENS} {ROWS}"));
+        a_standby_is_read(&server, &table);
+        run(&format!("{ANEW} {TENS} {ROWS}"));
+        run("ALTER TABLE pages ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON pages USING (version > 100)");
+        let meant = DatabaseTable { row_security: true, ..table };
+        assert_eq!(fresh(&meant).into_keys().collect::<Vec<_>>(), ["b", "d"], "a policy that is meant");
+    }
+
+    /// A round that does not end the run.
+    fn goes_on(run: &mut TriedRun) {
+        match run.turn() {
+            Ok(()) => (),
+            Err(RoundEnd::Failed(why)) => panic!("{why}"),
+            Err(RoundEnd::Away(why)) => panic!("{why}"),
+            Err(RoundEnd::Closed) => panic!("closed"),
+        }
+    }
+
+    /// A transaction that was open before the run, and one that ends long after others have written on; live,
+    /// and over two runs.
+    fn late_commits_are_read(server: &test_server::Server, table: &DatabaseTable) {
+        let [mut first, mut late, mut other] = [server.client(), server.client(), server.client()];
+        first
+            .batch_execute("BEGIN; INSERT INTO pages (id, body, version) VALUES ('before', 'x', 5)")
+            .unwrap();
+        let mut live = TriedRun::new(table.clone(), 0, None);
+        live.turn().unwrap_or_else(|_| panic!("the first round failed"));
+        late.batch_execute("BEGIN; INSERT INTO pages (id, body, version) VALUES ('late', 'x', 210)").unwrap();
+        let mut write_on = |version: u32| {
+            let sql = format!("INSERT INTO pages (id, body, version) VALUES ('n{version}', 'x', {version})");
+            other.batch_execute(&sql).unwrap();
+        };
+        for version in [300, 400, 500] {
+            write_on(version);
+            goes_on(&mut live);
+            assert!(live.found.contains_key(&format!("n{version}")));
+        }
+        first.batch_execute("COMMIT").unwrap();
+        goes_on(&mut live);
+        assert!(live.found.contains_key("before"));
+        write_on(600);
+        goes_on(&mut live);
+        assert!(!live.found.contains_key("late"));
+        // The next run begins while it is open, and another one after it has ended.
+        let past = live.log.up_to(Epoch::MAX);
+        late.batch_execute("COMMIT").unwrap();
+        let mut next = TriedRun::new(table.clone(), live.bench.next, past);
+        goes_on(&mut next);
+        assert!(next.found.contains_key("late"));
+        goes_on(&mut live);
+        assert_eq!(live.found, fresh(table));
+    }
+
+    /// On a hot standby the open transactions are not named; when it is promoted, it has another timeline.
+    fn a_standby_is_read(primary: &test_server::Server, table: &DatabaseTable) {
+        let standby = match primary.standby() {
+            Ok(standby) => standby,
+            Err(why) => {
+                let line = format!("SKIPPED a_standby_is_read: {why}\n");
+                return std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+            }
+        };
+        let url = standby.url().replace("//postgres@", "//reader@");
+        let address = Address::Postgres(crate::credential::Credential::new(url));
+        let table = DatabaseTable { address, ..table.clone() };
+        let mut live = TriedRun::new(table.clone(), 0, None);
+        live.turn().unwrap_or_else(|_| panic!("the first round failed"));
+        let [mut first, mut late, mut other] = [primary.client(), primary.client(), primary.client()];
+        first.batch_execute("BEGIN; INSERT INTO tens VALUES (100)").unwrap();
+        late.batch_execute("BEGIN; INSERT INTO pages (id, body, version) VALUES ('late', 'x', 210)").unwrap();
+        other.batch_execute("INSERT INTO pages (id, body, version) VALUES ('n', 'x', 300)").unwrap();
+        standby.catch_up(primary);
+        goes_on(&mut live);
+        assert!(live.found.contains_key("n"));
+        late.batch_execute("COMMIT").unwrap();
+        standby.catch_up(primary);
+        goes_on(&mut live);
+        assert!(live.found.contains_key("late"), "an older transaction is still open");
+        assert_eq!(live.found, fresh(&table));
+        standby.client().batch_execute("SELECT pg_promote()").unwrap();
+        standby.client().batch_execute("INSERT INTO tens VALUES (101)").unwrap();
+        let RoundEnd::Failed(why) = live.turn().unwrap_err() else { panic!("it goes on") };
+        assert!(why.to_string().contains("its timeline is 2, and was 1 when it was read"), "{why}");
+    }
+}
