@@ -1,7 +1,7 @@
 //! The address of an object store, and the client of the store that it names.
 //!
-//! Keys are literal: `s3://bucket/a%20b?c#d` is the key `a%20b?c#d`, in which `%20` is no blank and `#` begins
-//! no fragment.
+//! Keys are literal: `s3://bucket/a%20b?c#d` is the key `a%20b?c#d`, in which `%20` is no blank and
+//! `#` begins no fragment.
 
 use std::env;
 use std::error::Error;

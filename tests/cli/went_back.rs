@@ -44,7 +44,8 @@ impl Restored {
         rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     }
 
-    /// Reads `a`, `b` and `d`, and puts `a` and an older `b` back. `others`: rows with greater orders besides.
+    /// Reads `a`, `b` and `d`, and puts `a` and an older `b` back. `others`: rows with greater
+    /// orders besides.
     fn go_back(&self, more: &str, others: &[(&str, u32)]) {
         self.put("a", TEXT, 100);
         self.put("b", "something else that has nothing to do with the text of the other page", 200);

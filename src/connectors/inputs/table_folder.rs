@@ -53,7 +53,7 @@ impl TableKind {
 
 /// The number of a version of a table of Iceberg, by the name of its metadata.
 fn version(name: &str) -> Option<u64> {
-    let stem = [".metadata.json", ".gz.metadata.json", ".metadata.json.gz"];
+    let stem = [".gz.metadata.json", ".metadata.json", ".metadata.json.gz"];
     let stem = stem.iter().find_map(|end| name.strip_suffix(end))?;
     match stem.strip_prefix('v') {
         Some(digits) => digits.parse().ok(),
@@ -213,6 +213,7 @@ mod tests {
             ("lance/_versions/1.manifest", Some(TableKind::Lance)),
             ("berg/metadata/v2.metadata.json", Some(TableKind::Iceberg)),
             ("gz/metadata/00001-ab.gz.metadata.json", Some(TableKind::Iceberg)),
+            ("hadoop/metadata/v3.gz.metadata.json", Some(TableKind::Iceberg)),
             ("pages/metadata/notes.json", None),
             ("web/metadata/2024-01-01.metadata.json", None),
             ("texts/_versions/a.txt", None),

@@ -45,8 +45,8 @@ impl Decoder {
     /// or of watches has nothing to decode.
     ///
     /// # Errors
-    /// A bad record under [`OnError::Fail`](super::OnError::Fail), a document whose file fails to be read, or a
-    /// dead-letter file that cannot be written. The events before that record have been passed on.
+    /// A bad record under [`OnError::Fail`](super::OnError::Fail), a document whose file fails to be
+    /// read, or a dead-letter file that cannot be written. The events before that record have been passed on.
     pub fn decode(
         &mut self,
         batch: &Batch,

@@ -13,8 +13,8 @@ pub struct TableLook {
     /// Numbers that never decrease while its database is not replaced by an older copy.
     #[serde(default)]
     pub counters: BTreeMap<String, u64>,
-    /// Where its rows are stored, and the oldest transaction that was open: rows written later are of this one
-    /// or of later ones.
+    /// Where its rows are stored, and the oldest transaction that was open: rows written later are of
+    /// this one or of later ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<(u64, u64)>,
     /// An order below which every row has been read, and no row may come.

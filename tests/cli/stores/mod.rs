@@ -16,7 +16,8 @@ use self::store::{Fault, Store};
 use super::dupflow::{Ended, Place, command, ended};
 use super::feeds::{page, upsert};
 
-/// Bytes of each record that no reader of documents needs; the records of an object are more than one request.
+/// Bytes of each record that no reader of documents needs; the records of an object are more than
+/// one request.
 const PAD: usize = 100_000;
 
 /// Number of records of an object.

@@ -1,8 +1,8 @@
 //! Distinguishes a read that failed from damaged content.
 //!
 //! Decoders report both as errors of their own, or as an early end. So the first read error is kept beside
-//! the stored bytes, and is asked for before a bad record is counted: what a disk or a store fails to bring is
-//! no bad record, since another run may get it.
+//! the stored bytes, and is asked for before a bad record is counted: what a disk or a store fails to
+//! bring is no bad record, since another run may get it.
 
 use std::fmt;
 use std::io::{self, Read};

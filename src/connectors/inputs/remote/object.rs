@@ -136,7 +136,8 @@ fn is_same(listed: &ObjectMeta, now: &ObjectMeta) -> bool {
     listed.size == now.size && is_of_tag
 }
 
-/// A range of an object, if it is still the one that was listed. A store may ignore the condition of a request.
+/// A range of an object, if it is still the one that was listed. A store may ignore the condition of a
+/// request.
 async fn get(store: &dyn ObjectStore, listed: &ObjectMeta, range: Range<u64>) -> Result<Vec<u8>, NoRange> {
     let length = range.end - range.start;
     // A weak tag meets no condition.

@@ -1,6 +1,7 @@
 //! Web addresses: one file each, requested with its query.
 //!
-//! The query is a part of the address: `?version=2` is another file. Values that let a reader in (a signature,
+//! The query is a part of the address: `?version=2` is another file. Values that let a reader in (a
+//! signature,
 //! a token, a password) are requested, and are neither shown nor a part of the input's name. So a file whose
 //! address is signed anew is the same input.
 

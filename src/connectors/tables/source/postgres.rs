@@ -416,7 +416,8 @@ impl TableRows for PostgresRows {
         let at = AtOrder::new(up_to.saturating_add(1), self.kind);
         let Self { relation, order, .. } = &*self;
         let cast = if self.kind == OrderKind::Time { "timestamptz" } else { "bigint" };
-        // What stays when its storage is written anew, as by VACUUM FULL, keeps the transaction that wrote it.
+        // What stays when its storage is written anew, as by VACUUM FULL, keeps the transaction that
+        // wrote it.
         let sql = format!(
             "SELECT coalesce(bool_and(age(source.xmin) <= age('{}'::xid)), false) FROM {relation}
              WHERE {order} < $1::{cast}",

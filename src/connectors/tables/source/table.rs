@@ -253,8 +253,8 @@ impl DatabaseTable {
     /// The error for a table whose order has gone back, or that is another one.
     pub(super) fn gone_back(&self, what: &str) -> SourceError {
         SourceError::Changed(format!(
-            "{}: {what}: rows that were read may be gone, and rows that are there may not be read; start with \
-             --reconcile, which reads the table from its beginning and corrects the output, or set \
+            "{}: {what}: rows that were read may be gone, and rows that are there may not be read; start \
+             with --reconcile, which reads the table from its beginning and corrects the output, or set \
              source.went_back to \"read_again\", with which each such start does so",
             self.name()
         ))

@@ -46,7 +46,8 @@ pub(super) struct Begun {
 }
 
 impl Begun {
-    /// `least`: from which order on transactions write that are open at the first look; 0 if that is not known.
+    /// `least`: from which order on transactions write that are open at the first look; 0 if that is
+    /// not known.
     pub(super) fn new(least: u64) -> Self {
         Self { orders: [(0, least)].into(), ..Self::default() }
     }

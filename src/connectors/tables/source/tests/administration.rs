@@ -1,5 +1,5 @@
-//! What administrators do to a table beside a run, and between two runs: the run is exact, waits, or ends with
-//! what to do. The matrix is the one of `docs/tables.md`.
+//! What administrators do to a table beside a run, and between two runs: the run is exact, waits, or
+//! ends with what to do. The matrix is the one of `docs/tables.md`.
 
 use std::fmt::Write as _;
 
@@ -39,7 +39,8 @@ struct Act {
     postgres: Option<(&'static str, [Outcome; 2])>,
 }
 
-/// The rows before the act: `b` was changed, and `x` is marked as deleted. 20 older rows are below all overlaps.
+/// The rows before the act: `b` was changed, and `x` is marked as deleted. 20 older rows are below all
+/// overlaps.
 const ROWS: &str =
     "INSERT INTO pages (id, body, version, gone) SELECT 'old' || n, 'text ' || n, n, NULL FROM tens;
     INSERT INTO pages (id, body, version, gone) VALUES ('a', 'one', 100, NULL), ('b', 'two', 200, NULL), \
