@@ -168,8 +168,12 @@ impl TableFolder {
 pub(crate) struct TablesAbove(BTreeMap<PathBuf, Option<TableFolder>>);
 
 impl TablesAbove {
-    /// The table that has this file or folder.
+    /// The table that has this file or folder, or the one that it is a link to.
     pub(crate) fn containing(&mut self, path: &Path) -> Option<TableFolder> {
+        self.above(path).or_else(|| self.above(&path.canonicalize().ok()?))
+    }
+
+    fn above(&mut self, path: &Path) -> Option<TableFolder> {
         let absolute = std::path::absolute(path).ok()?;
         let mut folder = if path.is_dir() { Some(&*absolute) } else { absolute.parent() };
         // The name as it was typed, as far as it reaches.
@@ -225,6 +229,14 @@ mod tests {
             let inside = folder.path().join(name).join("lang=en/deep/part.parquet");
             let above = TablesAbove::default().containing(&inside);
             assert_eq!(above.map(|table| table.kind), kind, "{marker}");
+        }
+        #[cfg(unix)]
+        {
+            let (table, link) = (folder.path().join("delta/lang=en"), folder.path().join("link"));
+            std::fs::create_dir_all(&table).unwrap();
+            std::os::unix::fs::symlink(table, &link).unwrap();
+            let found = TablesAbove::default().containing(&link).unwrap();
+            assert_eq!(found.kind, TableKind::Delta, "a link into a table");
         }
         file("berg/metadata/v10.metadata.json");
         let refusal = TableFolder::at(&folder.path().join("berg")).unwrap().refusal();
