@@ -149,7 +149,6 @@ fn archives_are_unpacked() {
         ("xz -V", "xz -kc plain.jsonl >x.xz", "x.xz", "xz -dc"),
         ("bzip2 -h", "bzip2 -kc plain.jsonl >x.bz2", "x.bz2", "bzip2 -dc"),
         ("lz4 -V", "lz4 -qc plain.jsonl >x.lz4", "x.lz4", "lz4 -dc"),
-        ("unzip -v", "python3 -m zipfile -c x.zip plain.jsonl", "x.zip", "unzip -p"),
         ("xz -V", "xz -kc plain.jsonl | gzip >x.xz.gz", "x.xz.gz", "zcat"),
         ("zstd -V", "zstd -q --long=31 -c plain.jsonl >x.jsonl.zst", "x.jsonl.zst", "zstd -dc"),
         ("zstd -V", "gzip -c plain.jsonl | zstd -q -c - >twice.jsonl.zst", "twice.jsonl.zst", "zstdcat"),
@@ -169,6 +168,13 @@ fn archives_are_unpacked() {
         let line = advised(&refusal(&place, "x.tar.gz"), "tar -xf");
         assert_eq!(shell(&place, &line).code, 0, "{line}");
         assert_eq!(place.run("replay -q --emit keep FOLDER").out, "{\"id\":\"a\"}\n");
+    }
+    place.file("two.jsonl", upsert("b", "four five six"));
+    let zip = "python3 -m zipfile -c x.zip plain.jsonl two.jsonl; rm -rf FOLDER";
+    if has(&place, "unzip -v", "zip") && has(&place, zip, "zip") {
+        let line = advised(&refusal(&place, "x.zip"), "unzip");
+        assert_eq!(shell(&place, &line).code, 0, "{line}");
+        assert_eq!(place.run("replay -q --emit keep FOLDER").out, "{\"id\":\"a\"}\n{\"id\":\"b\"}\n");
     }
 }
 

@@ -41,9 +41,9 @@ fn refused() -> Vec<Case> {
             "a.zip",
             magic(b"PK\x03\x04"),
             "",
-            "a zip archive, which is not read: unzip -p NAME | dupflow replay -",
+            "a zip archive, which is not read: unpack it into a folder, and name that: unzip -q NAME -d FOLDER",
         ),
-        ("a.jsonl.7z", magic(b"7z\xbc\xaf\x27\x1c"), "", "7z x -so NAME | dupflow replay -"),
+        ("a.jsonl.7z", magic(b"7z\xbc\xaf\x27\x1c"), "", "7z x -oFOLDER NAME"),
         ("a.tar", tar.clone(), "", "a tar archive, which is not read: unpack it into a folder"),
         ("a.tar.gz", gzip(&tar), "", "a tar archive, which is not read: unpack it into a folder"),
         (

@@ -29,9 +29,14 @@ const FROM_ORC: Help =
      p.write_table(o.read_table(sys.argv[1]),sys.argv[2])' FILE out.parquet");
 /// A value of a nullable column is written as itself, and not within its type as by `avro-tools tojson`.
 const FROM_AVRO: Help = OfFile(
-    "python3 -c 'import sys,json,fastavro;[print(json.dumps(r,default=str)) for r in \
+    "python3 -c 'import sys,json,fastavro;[print(json.dumps(r,default=lambda v:v.decode() if isinstance(v,bytes) else str(v))) for r in \
      fastavro.reader(open(sys.argv[1],\"rb\"))]' FILE",
 );
+/// Several files after each other are one of no format: a header would be a row, and of Parquet the last
+/// would count alone.
+const FROM_ZIP: Help = Unpack("unpack it into a folder, and name that: unzip -q FILE -d FOLDER");
+const FROM_7Z: Help = Unpack("unpack it into a folder, and name that: 7z x -oFOLDER FILE");
+const FROM_RAR: Help = Unpack("unpack it into a folder, and name that: unrar x -inul FILE FOLDER/");
 const FROM_TAR: Help = Unpack("unpack it into a folder, and name that: tar -xf FILE -C FOLDER");
 const FROM_BZIP2: Help = Pipe("bzip2 -dc FILE");
 const FROM_ARC: Help = Unpack("write it as WARC: warcio recompress FILE out.warc.gz");
@@ -44,11 +49,11 @@ static MAGIC: [(&[u8], &str, Help); 23] = [
     (b"\xfd7zXZ\0", "compressed with xz", Pipe("xz -dc FILE")),
     (b"\x04\x22\x4d\x18", "compressed with lz4", Pipe("lz4 -dc FILE")),
     (b"\x02\x21\x4c\x18", "compressed with lz4", Pipe("lz4 -dc FILE")),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", OfFile("7z x -so FILE")),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", FROM_7Z),
     (b"LZIP\x01", "compressed with lzip", Pipe("lzip -dc FILE")),
     (b"\x1f\x9d", "compressed with compress", Pipe("uncompress -c FILE")),
     (b"\xff\x06\0\0sNaPpY", "compressed with snappy", Pipe("snzip -dc FILE")),
-    (b"Rar!\x1a\x07", "a rar archive", OfFile("unrar p -inul FILE")),
+    (b"Rar!\x1a\x07", "a rar archive", FROM_RAR),
     (b"Obj\x01", "an Avro file", FROM_AVRO),
     (b"filedesc://", "an ARC archive", FROM_ARC),
     (
@@ -137,6 +142,6 @@ fn zip(beginning: &[u8], name: &str) -> (&'static str, &'static Help) {
     } else if beginning.starts_with(b"PK\x05\x06") {
         ("an empty zip archive", &NO_RECORDS)
     } else {
-        ("a zip archive", &OfFile("unzip -p FILE"))
+        ("a zip archive", &FROM_ZIP)
     }
 }
