@@ -54,6 +54,8 @@ mod query;
 mod questions;
 mod quotes;
 mod reference;
+#[cfg(feature = "sqlite")]
+mod regression;
 mod rejected;
 mod replay;
 mod resume;
@@ -76,7 +78,5 @@ mod units;
 mod upgrade;
 mod views;
 mod watch;
-#[cfg(feature = "sqlite")]
-mod went_back;
 mod where_rule;
 mod wrong_usage;

@@ -1,4 +1,4 @@
-//! What a table was when it was last looked at: a later look shows whether its order has gone back.
+//! What a table was when it was last looked at: a later look shows whether its order has regressed.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct TableLook {
     /// this one or of later ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<(u64, u64)>,
-    /// An order below which every row has been read, and no row may come.
+    /// An order below which every row has been read, and no row may be added.
     pub below: u64,
     /// The number of rows below it, at most.
     pub rows: u64,
@@ -35,7 +35,7 @@ impl TableLook {
         let lower = || {
             self.counters.iter().find_map(|(name, was)| {
                 let is = now.counters.get(name)?;
-                (is < was).then(|| format!("its {name} has gone back from {was} to {is}"))
+                (is < was).then(|| format!("its {name} has decreased from {was} to {is}"))
             })
         };
         other.or_else(lower)
@@ -61,6 +61,6 @@ mod tests {
         assert_eq!(was.difference(&look(&[("server", "7"), ("timeline", "1"), ("more", "x")], 6)), None);
         let promoted = was.difference(&look(&[("server", "7"), ("timeline", "2")], 6));
         assert_eq!(promoted.unwrap(), "its timeline is 2, and was 1 when it was read");
-        assert_eq!(was.difference(&look(&[], 4)).unwrap(), "its change counter has gone back from 5 to 4");
+        assert_eq!(was.difference(&look(&[], 4)).unwrap(), "its change counter has decreased from 5 to 4");
     }
 }

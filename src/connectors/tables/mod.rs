@@ -5,7 +5,7 @@ mod sink;
 mod source;
 
 pub use sink::{TableOutput, TableSink};
-pub use source::{DatabaseTable, Relation, RoundOverlap, TableSource, WentBack};
+pub use source::{DatabaseTable, Regression, Relation, RoundOverlap, TableSource};
 
 #[cfg(all(test, feature = "postgres"))]
 #[expect(

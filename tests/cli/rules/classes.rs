@@ -52,7 +52,7 @@ pub(super) const CLASSES: &[(&str, Class)] = &[
     ("source.poll", Nothing),
     ("source.overlap", Nothing),
     ("source.follow", Nothing),
-    ("source.went_back", Nothing),
+    ("source.regression", Nothing),
     ("source.row_security", Nothing),
     // What happens to documents of inputs that are gone: `arrivals`.
     ("source.gone", Nothing),

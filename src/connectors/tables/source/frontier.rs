@@ -1,7 +1,7 @@
 //! Which rows have been read: how many below a bound, and the orders of those from it on.
 //!
-//! No row may come below the bound. The database counts the rows there now and then: if they are more than
-//! have been read, the order has gone back, or a row has come too late.
+//! No row may be added below the bound. The database counts the rows there now and then: if they are more
+//! than have been read, the order has regressed, or a row was committed too late.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ impl Frontier {
         *has_document |= is_document;
     }
 
-    /// Everything below a bound has been read, and nothing may come there.
+    /// Everything below a bound has been read, and no row may be added there.
     pub(super) fn advance(&mut self, bound: u64) {
         if bound <= self.below {
             return;

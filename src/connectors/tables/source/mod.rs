@@ -15,13 +15,13 @@
 //! A server names the transactions that are open at a look ([`Begun`](transactions::Begun)). What one of them
 //! writes has an order of at least the greatest when it began, minus the overlap, which stands for clocks and
 //! for the time between `BEGIN` and the first write. When it has ended, the next round begins there. A row
-//! that comes later than that is found by the count of rows below a bound ([`Frontier`](frontier::Frontier)).
+//! that is committed later is found by the count of rows below a bound ([`Frontier`](frontier::Frontier)).
 //!
-//! **What goes back.** A restored database, a promoted standby, an emptied table, a sequence that begins
-//! again: rows below the position would never be read, and rows that were read may be gone. Each round looks
-//! at what stays the same, at the greatest order, and at that count ([`TableLook`]), which the mark keeps for
-//! the next run. What has gone back, or has come too late, ends the run; a start is refused, or reads
-//! everything again.
+//! **Regression.** After a restore, the promotion of a standby, TRUNCATE, or the restart of a sequence, rows
+//! below the position would never be read, and rows that were read may no longer exist. Each round looks at
+//! what stays the same, at the greatest order, and at that count ([`TableLook`]). The mark stores the look for
+//! the next run. A regression, or a row that was committed too late, ends the run; a start is refused, or
+//! reads everything again.
 //!
 //! **Why none is doubled.** An event of a later epoch replaces the document, with any offset, so reading a
 //! row again changes nothing. A round ends its epoch, and reads each row once. The rows of the overlap that
@@ -72,7 +72,7 @@ use dupflow_core::run::backlog::Backlog;
 use dupflow_core::text::TextColumns;
 use dupflow_core::time::Offsets;
 
-pub use table::{DatabaseTable, Relation, RoundOverlap, WentBack};
+pub use table::{DatabaseTable, Regression, Relation, RoundOverlap};
 
 /// A table as the source of a run.
 #[derive(Debug)]
@@ -126,17 +126,17 @@ impl Source for TableSource {
             let more = now.below.map_or(0, |found| found.saturating_sub(was.rows));
             Ok(difference(rows, &was, &now)?.or_else(|| arrived(more)))
         })?;
-        match (difference, self.table.went_back) {
+        match (difference, self.table.regression) {
             (None, _) => {
                 self.past = Some(was);
                 Ok(Resumption::AsRead)
             }
-            (Some(what), WentBack::ReadAgain) => {
+            (Some(what), Regression::ReadAgain) => {
                 let table = self.table.name();
                 tracing::warn!("{table}: {what}: it is read from its beginning, and the output is corrected");
                 Ok(Resumption::Anew)
             }
-            (Some(what), WentBack::Refuse) => Err(self.table.gone_back(&what)),
+            (Some(what), Regression::Refuse) => Err(self.table.regressed(&what)),
         }
     }
 

@@ -178,9 +178,9 @@ impl PostgresRows {
         })
     }
 
-    /// Begins a transaction with the [`SETTINGS`].
-    fn transaction(&mut self, how: &str) -> Result<(), DatabaseFailure> {
-        let begin = format!("BEGIN {how} READ ONLY; {}", self.settings);
+    /// Begins a transaction with the [`SETTINGS`]; `then` is executed in it.
+    fn transaction(&mut self, then: &str) -> Result<(), DatabaseFailure> {
+        let begin = format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {}; {then}", self.settings);
         self.client.batch_execute(&begin).map_err(|error| self.failed(&error))
     }
 
@@ -397,7 +397,7 @@ impl TableRows for PostgresRows {
 
     fn look(&mut self, bound: Option<u64>) -> Result<TableNow, DatabaseFailure> {
         // The rows are counted as of the snapshot that names the open transactions.
-        self.transaction("ISOLATION LEVEL REPEATABLE READ")?;
+        self.transaction("")?;
         let look = self.client.query_one(&self.look.clone(), &[]).map_err(|error| self.failed(&error))?;
         let below = match bound.map(|bound| AtOrder::new(bound, self.kind)) {
             Some(bound) => {
@@ -430,9 +430,8 @@ impl TableRows for PostgresRows {
     }
 
     fn begin_page(&mut self) -> Result<(), DatabaseFailure> {
-        self.transaction("")?;
         let touch = format!("SELECT FROM {} LIMIT 0", self.relation);
-        self.client.batch_execute(&touch).map_err(|error| self.failed(&error))
+        self.transaction(&touch)
     }
 
     fn end_page(&mut self) -> Result<(), DatabaseFailure> {

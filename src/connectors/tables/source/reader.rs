@@ -183,7 +183,7 @@ impl TableReading {
     fn round(&mut self, rows: &mut dyn TableRows, queue: &Queue, bad: &BadRecords) -> Result<(), RoundEnd> {
         let overlap = self.table.overlap(rows.order());
         let TableNow { latest, look, transactions, .. } = self.look(rows, overlap)?;
-        // Rows from here on may still come, unless an open transaction has begun before.
+        // Rows may still be added from here on, unless an open transaction has begun before.
         let usual = |greatest: u64| greatest.min(latest).saturating_sub(overlap);
         self.begun.look(transactions, latest.saturating_sub(overlap));
         let held = self.begun.least();
@@ -274,7 +274,7 @@ impl TableReading {
         Ok(page)
     }
 
-    /// Looks at the table, and compares it with the last look: where the order has gone back, the run ends.
+    /// Looks at the table, and compares it with the last look. A regression of the order ends the run.
     fn look(&mut self, rows: &mut dyn TableRows, overlap: u64) -> Result<TableNow, RoundEnd> {
         let Some(was) = &self.look else {
             // Nothing is known of the rows before the position.
@@ -295,7 +295,7 @@ impl TableReading {
             now.below.map_or(0, |below| self.frontier.count(below))
         };
         if let Some(what) = difference.or_else(|| arrived(more)) {
-            return Err(RoundEnd::Failed(self.table.gone_back(&what)));
+            return Err(RoundEnd::Failed(self.table.regressed(&what)));
         }
         self.again = [self.again, ended].into_iter().flatten().min();
         Ok(now)
@@ -343,7 +343,7 @@ impl TableReading {
     }
 }
 
-/// How the table differs from the last look at it, if its order has gone back or it is another one.
+/// How the table differs from the last look at it, if its order has regressed or it is another table.
 pub(super) fn difference(
     rows: &mut dyn TableRows,
     was: &TableLook,
@@ -363,7 +363,7 @@ pub(super) fn difference(
     Ok(is_lower.then(|| format!("its greatest {} is {is}, and {read} had been read", rows.order().name())))
 }
 
-/// Rows that have come where all had been read.
+/// Describes rows that were added where all had been read; `None` if there are none.
 pub(super) fn arrived(rows: u64) -> Option<String> {
     let come = if rows == 1 { "1 row has come".to_owned() } else { format!("{rows} rows have come") };
     (rows > 0).then(|| {

@@ -27,7 +27,7 @@ use dupflow_core::time;
 pub(super) struct SqliteRows {
     connection: Connection,
     path: PathBuf,
-    /// The file, and which one it was: another may come in its place.
+    /// The file, and which one it was: another may replace it.
     place: PathBuf,
     number: Option<FileNumber>,
     /// The table or view, if no query is read.

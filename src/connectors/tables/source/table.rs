@@ -52,15 +52,15 @@ pub struct DatabaseTable {
     pub limits: EpochLimits,
     /// Whether this process reads the table; only one of several does.
     pub is_here: bool,
-    /// What a start does if the order of the table has gone back.
-    pub went_back: WentBack,
+    /// What a start does if the order has regressed.
+    pub regression: Regression,
     /// Whether row level security may hide rows; otherwise that is refused.
     pub row_security: bool,
 }
 
-/// What a start does if the order of a table has gone back since it was read, or another one is in its place.
+/// What a start does if the order of a table has regressed since it was read, or it is another table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WentBack {
+pub enum Regression {
     /// It is refused.
     #[default]
     Refuse,
@@ -250,12 +250,12 @@ impl DatabaseTable {
         SourceError::Failed { input: self.name().into(), what: failure.to_string() }
     }
 
-    /// The error for a table whose order has gone back, or that is another one.
-    pub(super) fn gone_back(&self, what: &str) -> SourceError {
+    /// The error for a table whose order has regressed, or that is another table.
+    pub(super) fn regressed(&self, what: &str) -> SourceError {
         SourceError::Changed(format!(
             "{}: {what}: rows that were read may be gone, and rows that are there may not be read; start \
              with --reconcile, which reads the table from its beginning and corrects the output, or set \
-             source.went_back to \"read_again\", with which each such start does so",
+             source.regression to \"read_again\", with which each such start does so",
             self.name()
         ))
     }

@@ -7,7 +7,7 @@ use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemK
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::intake::EpochLimits;
 use dupflow_connectors::tables::database::Address;
-use dupflow_connectors::tables::{DatabaseTable, Relation, RoundOverlap, WentBack};
+use dupflow_connectors::tables::{DatabaseTable, Regression, Relation, RoundOverlap};
 use dupflow_core::doc::fields::FieldRules;
 
 /// Keys of the table that is read.
@@ -35,7 +35,7 @@ pub(super) const SOURCE_KEYS: [DeploymentKey; 16] = [
         expected: "a time from \"1ms\" to \"86400s\", or a whole number from 0 to 2^53",
     },
     DeploymentKey { name: "source.follow", expected: "true or false" },
-    DeploymentKey { name: "source.went_back", expected: "\"refuse\" or \"read_again\"" },
+    DeploymentKey { name: "source.regression", expected: "\"refuse\" or \"read_again\"" },
     DeploymentKey { name: "source.row_security", expected: "true or false" },
 ];
 
@@ -101,7 +101,7 @@ pub(super) fn whole_table(
         patience: PATIENCE,
         limits: EpochLimits::default(),
         is_here: true,
-        went_back: WentBack::Refuse,
+        regression: Regression::Refuse,
         row_security: false,
     }
 }
@@ -192,10 +192,10 @@ pub(super) fn source(settings: &mut FileSettings, database: Database, fields: &F
         patience: PATIENCE,
         limits: EpochLimits::default(),
         is_here: true,
-        went_back: settings
-            .read("source.went_back", |value| match value.text()? {
-                "refuse" => Some(WentBack::Refuse),
-                "read_again" => Some(WentBack::ReadAgain),
+        regression: settings
+            .read("source.regression", |value| match value.text()? {
+                "refuse" => Some(Regression::Refuse),
+                "read_again" => Some(Regression::ReadAgain),
                 _ => None,
             })
             .unwrap_or_default(),

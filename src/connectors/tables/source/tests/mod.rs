@@ -63,7 +63,7 @@ impl TestDatabase {
             patience: Duration::from_secs(1),
             limits: EpochLimits::default(),
             is_here: true,
-            went_back: WentBack::Refuse,
+            regression: Regression::Refuse,
             row_security: false,
         }
     }

@@ -6,7 +6,7 @@ use super::{parse, problems};
 use crate::config::{EmitKind, SinkConfig, SourceConfig, TablesConfig};
 use dupflow_connectors::intake::EpochLimits;
 use dupflow_connectors::tables::database::Address;
-use dupflow_connectors::tables::{DatabaseTable, Relation, RoundOverlap, WentBack};
+use dupflow_connectors::tables::{DatabaseTable, Regression, Relation, RoundOverlap};
 
 const SQLITE: &str = "source.kind = \"sqlite\"\nsource.path = \"in.db\"\nsource.table \
     = \"pages\"\nsource.order = \"n\"\n\
@@ -29,7 +29,7 @@ fn every_key_is_taken() {
         poll = "50ms"
         overlap = "5s"
         follow = false
-        went_back = "read_again"
+        regression = "read_again"
         row_security = true
         [commit]
         records = 9
@@ -62,7 +62,7 @@ fn every_key_is_taken() {
         patience: Duration::from_secs(30),
         limits: EpochLimits::default(),
         is_here: true,
-        went_back: WentBack::ReadAgain,
+        regression: Regression::ReadAgain,
         row_security: true,
     };
     assert_eq!(**table, expected);

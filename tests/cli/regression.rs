@@ -1,4 +1,4 @@
-//! A table whose order has gone back between two runs: a start is refused, or reads it again.
+//! A table whose order has regressed between two runs: a start is refused, or reads it again.
 
 use rusqlite::Connection;
 
@@ -78,7 +78,7 @@ fn a_start_is_refused_until_the_table_is_read_again() {
         for _ in 0..2 {
             let refused = restored.run("out.db", STATE, "");
             assert!(refused.code == 1 && refused.err.contains(what), "{} {}", refused.code, refused.err);
-            assert!(refused.err.contains("--reconcile") && refused.err.contains("source.went_back"));
+            assert!(refused.err.contains("--reconcile") && refused.err.contains("source.regression"));
             assert_eq!(restored.pairs("out.db"), ["a+d"], "nothing is written");
         }
         let reconciled = restored.run("out.db", STATE, "--reconcile");
@@ -93,7 +93,7 @@ fn a_start_is_refused_until_the_table_is_read_again() {
 #[test]
 fn a_start_reads_the_table_again_where_it_is_asked_to() {
     let restored = Restored::new();
-    let more = format!("{STATE}source.went_back = \"read_again\"\n");
+    let more = format!("{STATE}source.regression = \"read_again\"\n");
     restored.go_back(&more, &[("e", 300)]);
     let again = restored.run("out.db", &more, "");
     assert!(again.code == 0 && again.err.contains("it is read from its beginning"), "{}", again.err);
