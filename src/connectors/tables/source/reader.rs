@@ -195,6 +195,8 @@ impl TableReading {
         let mut last = 0;
         loop {
             let RowPage { rows: found, is_last } = page;
+            // An earlier round may have read further than this page.
+            let mut page_end = if is_last { u64::MAX } else { from };
             for row in found {
                 let Some(order) = row.order else {
                     if self.seen.is_new(&row, u64::MAX) {
@@ -203,6 +205,7 @@ impl TableReading {
                     }
                     continue;
                 };
+                page_end = page_end.max(order);
                 let line = queue.line(0);
                 if line.is_some_and(|line| self.pushed_to < line && line <= order) {
                     // A batch up to the line, even if it has no records; then the rest.
@@ -231,7 +234,7 @@ impl TableReading {
                     self.hand_over(&mut open, &mut letters, order.min(latest), queue)?;
                 }
             }
-            let passed = usual(self.greatest).min(held);
+            let passed = usual(self.greatest).min(held).min(page_end);
             self.seen.trim(passed);
             self.frontier.advance(rows.bound(passed));
             if is_last {
@@ -286,10 +289,11 @@ impl TableReading {
         };
         let now = rows.look(self.frontier.is_due()).map_err(|failure| self.failed(failure))?;
         let difference = difference(rows, was, &now).map_err(|failure| self.failed(failure))?;
-        let ended = self.begun.ended(&now.transactions);
+        let mut ended = self.begun.ended(&now.transactions);
         let more = if ended.is_some_and(|from| from < self.frontier.below()) {
             // It was open before anything was read, and may have written anywhere.
             self.frontier = Frontier::new(0, 0);
+            ended = Some(0);
             0
         } else {
             now.below.map_or(0, |below| self.frontier.count(below))

@@ -353,6 +353,7 @@ mod postgres {
     /// A transaction that was open before the run, and one that ends long after others have written on; live,
     /// and over two runs.
     fn late_commits_are_read(server: &test_server::Server, table: &DatabaseTable) {
+        let table = &DatabaseTable { page: 1, ..table.clone() };
         let [mut first, mut late, mut other] = [server.client(), server.client(), server.client()];
         first
             .batch_execute("BEGIN; INSERT INTO pages (id, body, version) VALUES ('before', 'x', 5)")
@@ -381,6 +382,11 @@ mod postgres {
         let mut next = TriedRun::new(table.clone(), live.bench.next, past);
         goes_on(&mut next);
         assert!(next.found.contains_key("late"));
+        goes_on(&mut live);
+        assert_eq!(live.found, fresh(table));
+        // The pages of the round that began below have been counted.
+        write_on(700);
+        goes_on(&mut next);
         goes_on(&mut live);
         assert_eq!(live.found, fresh(table));
     }
