@@ -26,19 +26,20 @@ pub struct TableLook {
 }
 
 impl TableLook {
-    /// How a table differs that is looked at now: it is another one, or an older copy.
-    pub fn difference(&self, now: &Self) -> Option<String> {
-        let other = self.identity.iter().find_map(|(name, was)| {
+    /// How a table differs that is looked at now, if it is another one.
+    pub fn another(&self, now: &Self) -> Option<String> {
+        self.identity.iter().find_map(|(name, was)| {
             let is = now.identity.get(name)?;
             (is != was).then(|| format!("its {name} is {is}, and was {was} when it was read"))
-        });
-        let lower = || {
-            self.counters.iter().find_map(|(name, was)| {
-                let is = now.counters.get(name)?;
-                (is < was).then(|| format!("its {name} has decreased from {was} to {is}"))
-            })
-        };
-        other.or_else(lower)
+        })
+    }
+
+    /// What has decreased since, if it is an older copy that is looked at now.
+    pub fn decrease(&self, now: &Self) -> Option<String> {
+        self.counters.iter().find_map(|(name, was)| {
+            let is = now.counters.get(name)?;
+            (is < was).then(|| format!("its {name} has decreased from {was} to {is}"))
+        })
     }
 }
 
@@ -57,10 +58,11 @@ mod tests {
             ..TableLook::default()
         };
         let was = look(&[("server", "7"), ("timeline", "1")], 5);
-        assert_eq!(was.difference(&look(&[("server", "7")], 5)), None, "the timeline is not known");
-        assert_eq!(was.difference(&look(&[("server", "7"), ("timeline", "1"), ("more", "x")], 6)), None);
-        let promoted = was.difference(&look(&[("server", "7"), ("timeline", "2")], 6));
+        assert_eq!(was.another(&look(&[("server", "7")], 5)), None, "the timeline is not known");
+        let later = look(&[("server", "7"), ("timeline", "1"), ("more", "x")], 6);
+        assert_eq!((was.another(&later), was.decrease(&later)), (None, None));
+        let promoted = was.another(&look(&[("server", "7"), ("timeline", "2")], 6));
         assert_eq!(promoted.unwrap(), "its timeline is 2, and was 1 when it was read");
-        assert_eq!(was.difference(&look(&[], 4)).unwrap(), "its change counter has decreased from 5 to 4");
+        assert_eq!(was.decrease(&look(&[], 4)).unwrap(), "its change counter has decreased from 5 to 4");
     }
 }

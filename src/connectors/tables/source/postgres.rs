@@ -229,7 +229,7 @@ impl PostgresRows {
             }
         }
         let latest = if self.kind == OrderKind::Time { clock } else { newest };
-        let counters = [("transaction counter".to_owned(), transactions.next)].into();
+        let counters = [("position in the log (LSN)".to_owned(), order(12)?)].into();
         let look = TableLook { identity, counters, storage, ..TableLook::default() };
         Ok(TableNow { look, latest, newest, below, transactions })
     }
@@ -294,7 +294,8 @@ const IDENTITY: [&str; 6] =
     ["system identifier", "timeline", "identity (oid)", "order column", "definition", "database"];
 
 /// The query of a look: the snapshot, whether the server is a standby, the newest order, the clock, where the
-/// rows are stored, the [`IDENTITY`], and the next transaction, whose number is counted from the third.
+/// rows are stored, the [`IDENTITY`], the next transaction, whose number is counted from the third, and how far
+/// the log is durable: after a crash no number of a transaction need stay as it was.
 fn look_query(
     client: &mut Client,
     table: &DatabaseTable,
@@ -316,6 +317,7 @@ fn look_query(
         "(CASE WHEN pg_is_in_recovery() THEN {checkpoint}
           ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer END)::text"
     );
+    let log = "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END";
     let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let of_table = match &table.relation {
         Relation::Table(name) if is_named => {
@@ -338,7 +340,8 @@ fn look_query(
     let [storage, oid, order, definition] = of_table;
     Ok(format!(
         "SELECT txid_current_snapshot()::text, pg_is_in_recovery(), {newest}, {clock}, {storage}, {system}, \
-         {timeline}, {oid}, {order}, {definition}, current_database()::text, 3 + age('3'::xid)::bigint"
+         {timeline}, {oid}, {order}, {definition}, current_database()::text, 3 + age('3'::xid)::bigint, \
+         ({log} - '0/0'::pg_lsn)::bigint"
     ))
 }
 

@@ -353,8 +353,13 @@ pub(super) fn difference(
     was: &TableLook,
     now: &TableNow,
 ) -> Result<Option<String>, DatabaseFailure> {
-    if let Some(what) = was.difference(&now.look) {
+    if let Some(what) = was.another(&now.look) {
         return Ok(Some(what));
+    }
+    if let Some(what) = was.decrease(&now.look) {
+        // A standby that has restarted, or another one, may not have replayed yet what was read.
+        let is_behind = now.transactions.is_partial;
+        return if is_behind { Err(DatabaseFailure::Away(format!("standby: {what}"))) } else { Ok(Some(what)) };
     }
     let moved = was.storage.zip(now.look.storage).filter(|((was, _), (is, _))| was != is);
     if let Some(((_, since), _)) = moved

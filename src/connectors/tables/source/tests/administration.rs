@@ -335,6 +335,10 @@ mod postgres {
         run(&format!("{ANEW} {TENS} {ROWS}"));
         a_standby_is_read(&server, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
+        a_crash_is_no_regression(&server, &table);
+        client = server.client();
+        let mut run = |statements: &str| client.batch_execute(statements).unwrap();
+        run(&format!("{ANEW} {TENS} {ROWS}"));
         run("ALTER TABLE pages ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON pages USING (version > 100)");
         let meant = DatabaseTable { row_security: true, ..table };
         assert_eq!(fresh(&meant).into_keys().collect::<Vec<_>>(), ["b", "d"], "a policy that is meant");
@@ -391,6 +395,40 @@ mod postgres {
         assert_eq!(live.found, fresh(table));
     }
 
+    /// A server that crashes gives the numbers of transactions again of which nothing was written.
+    fn a_crash_is_no_regression(server: &test_server::Server, table: &DatabaseTable) {
+        let number = "SELECT txid_current()";
+        let mut open = [server.client(), server.client()];
+        let [numbered, _] = open.each_mut().map(|one| one.query_one(number, &[]).unwrap().get::<_, i64>(0));
+        let mut live = TriedRun::new(table.clone(), 0, None);
+        live.turn().unwrap_or_else(|_| panic!("the first round failed"));
+        server.kill();
+        server.restart();
+        let written = "INSERT INTO pages (id, body, version) VALUES ('n', 'x', 300) RETURNING txid_current()";
+        assert_eq!(server.client().query_one(written, &[]).unwrap().get::<_, i64>(0), numbered);
+        assert!(matches!(live.turn(), Err(RoundEnd::Away(_))), "the connection was lost");
+        goes_on(&mut live);
+        assert_eq!(live.found, fresh(table));
+    }
+
+    /// A standby that has not replayed what was read is waited for.
+    fn a_standby_is_waited_for(
+        primary: &test_server::Server,
+        standby: &test_server::Server,
+        [there, here]: [&DatabaseTable; 2],
+    ) {
+        standby.client().batch_execute("SELECT pg_wal_replay_pause()").unwrap();
+        let mut live = TriedRun::new(there.clone(), 0, None);
+        primary.client().batch_execute("INSERT INTO pages (id, body, version) VALUES ('p', 'x', 205)").unwrap();
+        live.turn().unwrap_or_else(|_| panic!("the first round failed"));
+        let mut next = TriedRun::new(here.clone(), live.bench.next, live.log.up_to(Epoch::MAX));
+        let Err(RoundEnd::Away(why)) = next.turn() else { panic!("it is not waited for") };
+        assert!(why.to_string().contains("its position in the log (LSN) has decreased"), "{why}");
+        standby.client().batch_execute("SELECT pg_wal_replay_resume()").unwrap();
+        standby.catch_up(primary);
+        goes_on(&mut next);
+    }
+
     /// On a hot standby the open transactions are not named; when it is promoted, it has another timeline.
     fn a_standby_is_read(primary: &test_server::Server, table: &DatabaseTable) {
         let standby = match primary.standby() {
@@ -402,7 +440,9 @@ mod postgres {
         };
         let url = standby.url().replace("//postgres@", "//reader@");
         let address = Address::Postgres(crate::credential::Credential::new(url));
+        let of_primary = table;
         let table = DatabaseTable { address, ..table.clone() };
+        a_standby_is_waited_for(primary, &standby, [of_primary, &table]);
         let mut live = TriedRun::new(table.clone(), 0, None);
         live.turn().unwrap_or_else(|_| panic!("the first round failed"));
         let [mut first, mut late, mut other] = [primary.client(), primary.client(), primary.client()];
