@@ -98,15 +98,19 @@ impl Dialect {
             || memchr3(self.delimiter, b'\r', b'\n', content).is_none() && !is_null(content)
     }
 
-    /// Appends cells with a delimiter between any two. A single empty one is in quotes, as it would be no row
-    /// otherwise.
-    pub(crate) fn push_row<'c>(self, cells: impl Iterator<Item = &'c [u8]>, out: &mut Vec<u8>) {
+    /// Appends cells with a delimiter between any two, and for each whether it is NULL. A single empty one is in
+    /// quotes, as it would be no row otherwise.
+    pub(crate) fn push_row<'c>(self, cells: impl Iterator<Item = (&'c [u8], bool)>, out: &mut Vec<u8>) {
         let begin = out.len();
-        for (place, cell) in cells.enumerate() {
+        for (place, (cell, is_null)) in cells.enumerate() {
             if place > 0 {
                 out.push(self.delimiter);
             }
-            self.push_cell(cell, out);
+            if is_null {
+                out.extend_from_slice(cell);
+            } else {
+                self.push_cell(cell, out);
+            }
         }
         if out.len() == begin {
             self.push_quoted(&[], out);
@@ -226,20 +230,28 @@ impl Dialect {
     }
 
     /// Whether the content of a quoted cell in this place has the separators that the rest of its row,
-    /// further rows and the beginning of another one have. Only for separators that texts seldom have; what
-    /// has doubled quotes was written with quotes.
+    /// further rows and the beginning of another one have. Texts have printable separators too: then there has
+    /// to be a whole row, and no blank or empty cell after a separator, as in a sentence, a list or a program.
+    /// What has doubled quotes was written with quotes.
     fn holds_rows(self, cell: &[u8], place: usize, columns: usize) -> bool {
         let is_written = self.quote.is_some_and(|quote| memmem::find(cell, &[quote; 2]).is_some());
-        if !self.delimiter.is_ascii_control() || columns < 2 || place >= columns || is_written {
+        let mut left = line_ends(cell);
+        let is_separator = self.delimiter.is_ascii_control() || left > 1 && self.separates(cell);
+        if !is_separator || columns < 2 || place >= columns || is_written {
             return false;
         }
-        let mut left = line_ends(cell);
         let mut expected = columns - 1 - place;
         cell.split(|byte| *byte == b'\n').all(|line| {
             let found = line.iter().filter(|byte| **byte == self.delimiter).count();
             left = left.saturating_sub(1);
             std::mem::replace(&mut expected, if left == 0 { place } else { columns - 1 }) == found
         })
+    }
+
+    /// Whether a cell begins behind each separator of the content.
+    fn separates(self, content: &[u8]) -> bool {
+        memchr::memchr_iter(self.delimiter, content)
+            .all(|at| content.get(at + 1).is_some_and(|next| !next.is_ascii_whitespace()))
     }
 }
 

@@ -317,7 +317,8 @@ fn look_query(
         "(CASE WHEN pg_is_in_recovery() THEN {checkpoint}
           ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer END)::text"
     );
-    let log = "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END";
+    let log =
+        "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END";
     let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let of_table = match &table.relation {
         Relation::Table(name) if is_named => {

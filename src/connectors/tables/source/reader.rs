@@ -359,7 +359,11 @@ pub(super) fn difference(
     if let Some(what) = was.decrease(&now.look) {
         // A standby that has restarted, or another one, may not have replayed yet what was read.
         let is_behind = now.transactions.is_partial;
-        return if is_behind { Err(DatabaseFailure::Away(format!("standby: {what}"))) } else { Ok(Some(what)) };
+        return if is_behind {
+            Err(DatabaseFailure::Away(format!("standby: {what}")))
+        } else {
+            Ok(Some(what))
+        };
     }
     let moved = was.storage.zip(now.look.storage).filter(|((was, _), (is, _))| was != is);
     if let Some(((_, since), _)) = moved

@@ -260,7 +260,11 @@ impl CsvReader {
 
     /// Whether a cell is NULL: it is written so, and not in quotes.
     fn is_null(&self, at: usize) -> bool {
-        is_null(self.cell(at)) && !self.quoted.get(at).is_some_and(|is_quoted| *is_quoted)
+        is_null(self.cell(at)) && !self.is_quoted(at)
+    }
+
+    fn is_quoted(&self, at: usize) -> bool {
+        self.quoted.get(at).is_some_and(|is_quoted| *is_quoted)
     }
 
     /// The damage of the row that was read last.
@@ -276,7 +280,8 @@ impl CsvReader {
         if !self.ends.is_empty() {
             let ends = self.ends.iter().take(most).map(|end| (*end).min(most));
             let cells = ends.scan(0, |from, end| Some(&self.fields[std::mem::replace(from, end)..end]));
-            self.dialect.push_row(cells, &mut row);
+            let with_nulls = cells.enumerate().map(|(at, cell)| (cell, is_null(cell) && !self.is_quoted(at)));
+            self.dialect.push_row(with_nulls, &mut row);
         }
         row
     }

@@ -105,7 +105,7 @@ fn a_bad_row_is_kept_as_a_row() {
         let mut file = Vec::new();
         let without_id = ["", "", "", "delete"].map(str::to_owned);
         for row in [&names.map(str::to_owned)].into_iter().chain(&rows).chain([&without_id]) {
-            dialect.push_row(row.iter().map(String::as_bytes), &mut file);
+            dialect.push_row(row.iter().map(|cell| (cell.as_bytes(), false)), &mut file);
             file.push(b'\n');
         }
         let reader = CsvReader::new(Box::new(Cursor::new(file)), &columns(&[]), dialect);
@@ -314,6 +314,26 @@ fn an_open_quote_that_swallows_rows_is_noticed() {
     assert_eq!(read_as(NAMED, table), whole(&as_named), "by the word of the user");
 }
 
+/// A separator that texts have too: by a whole row, without blanks behind its separators.
+#[test]
+fn an_open_quote_is_noticed_with_every_separator() {
+    for delimiter in [b',', b';', b'|', b'\t'] {
+        let read_with = |lines: &[&str]| {
+            let table = lines.join("\n").replace(';', &char::from(delimiter).to_string());
+            let (texts, bad, _) = read_as(delimiter.into(), &table);
+            (texts.len(), bad)
+        };
+        let swallowed =
+            ["id;text;lang", "1;\"Hello;en", "2;second one;en", "3;it ends\";en", "4;fourth;de", ""];
+        assert_eq!(read_with(&swallowed), (1, vec![BadRecord::OpenQuote]), "{delimiter}");
+        let code = ["id;text;lang", "1;\"for (;\n n > 2; n--) {};\n\";c", "2;last;d", ""];
+        assert_eq!(read_with(&code), (2, Vec::new()), "{delimiter}");
+        let list = ["id;text", "1;\"Apples", "Milk; 2", "Eggs; 3\"", "2;last", ""];
+        let expected = if delimiter == b'\t' { (1, vec![BadRecord::OpenQuote]) } else { (2, Vec::new()) };
+        assert_eq!(read_with(&list), expected, "{delimiter}");
+    }
+}
+
 /// It loses only the quotes.
 #[test]
 fn text_behind_a_closing_quote_is_a_note() {
@@ -363,6 +383,22 @@ fn null_is_absent_in_every_column() {
     assert_eq!(second.text, RowText::Deleted);
     let (texts, bad, _) = read_as(ESCAPED, "id\ttext\n1\t\\N\n2\t\\\\N\n3\tNULL\n4\t\\NULL\n");
     assert_eq!((texts, bad.len()), (vec!["\\N".to_owned(), "NULL".to_owned()], 2));
+}
+
+/// A dead letter that is read again has the cells of its row: a NULL is no text there, and a text none.
+#[test]
+fn letters_have_the_nulls_of_their_rows() {
+    let letter = |dialect: Dialect, table: &str| {
+        let read = ReadResult::read_all(
+            CsvReader::new(Box::new(Cursor::new(table.to_owned())), &columns(&[]), dialect),
+            9,
+        );
+        String::from_utf8(read.damages[0].head.to_vec()).unwrap()
+    };
+    for row in ["1,\\N,x", "NULL,\"NULL\",x", "\"\\N\",NULL,x"] {
+        assert_eq!(letter(b','.into(), &format!("id,text\n{row}\n")), row);
+    }
+    assert_eq!(letter(ESCAPED, "id\ttext\n1\t\\N\tx\n"), "1\t\\N\tx");
 }
 
 /// As ClickHouse, PostgreSQL and MySQL write them; the last one escapes a tab and a line end as they are.

@@ -419,7 +419,10 @@ mod postgres {
     ) {
         standby.client().batch_execute("SELECT pg_wal_replay_pause()").unwrap();
         let mut live = TriedRun::new(there.clone(), 0, None);
-        primary.client().batch_execute("INSERT INTO pages (id, body, version) VALUES ('p', 'x', 205)").unwrap();
+        primary
+            .client()
+            .batch_execute("INSERT INTO pages (id, body, version) VALUES ('p', 'x', 205)")
+            .unwrap();
         live.turn().unwrap_or_else(|_| panic!("the first round failed"));
         let mut next = TriedRun::new(here.clone(), live.bench.next, live.log.up_to(Epoch::MAX));
         let Err(RoundEnd::Away(why)) = next.turn() else { panic!("it is not waited for") };
