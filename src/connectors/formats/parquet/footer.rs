@@ -27,6 +27,9 @@ const LEAST_GROUP: u64 = 7;
 /// Bytes that are read at once from the end of a file; most footers fit.
 const TAIL: u64 = 16 << 10;
 
+/// A file begins and ends with it.
+const MAGIC: [u8; 4] = *b"PAR1";
+
 /// Reads the metadata of a file, and which leaves are encrypted in one of its row groups.
 pub(super) fn read(file: &Chunks) -> Result<(ParquetMetaData, BTreeSet<usize>)> {
     let bytes = file.0.bytes();
@@ -45,13 +48,42 @@ pub(super) fn read(file: &Chunks) -> Result<(ParquetMetaData, BTreeSet<usize>)> 
     if length > MAX_BYTES {
         return Err(wrong(format!("{length} bytes describe it, which is more than {MAX_BYTES}")));
     }
-    let decode = |footer: &[u8]| {
+    let decode = |footer: &[u8]| -> Result<_> {
         let encrypted = check(footer)?;
         Ok((ParquetMetaDataReader::decode_metadata(footer)?, encrypted))
     };
-    match rest.len().checked_sub(length) {
-        Some(from) => decode(&rest[from..]),
-        None => decode(&file.bytes(start, length)?),
+    let (about, encrypted) = match rest.len().checked_sub(length) {
+        Some(from) => decode(&rest[from..])?,
+        None => decode(&file.bytes(start, length)?)?,
+    };
+    if follows_another(file, &about, start)? {
+        return Err(wrong(
+            "it is several Parquet files end to end, of which readers see only the last: give each as a file",
+        ));
+    }
+    Ok((about, encrypted))
+}
+
+/// Whether the file whose footer begins at `start` begins behind the end of another one.
+fn follows_another(file: &Chunks, about: &ParquetMetaData, start: u64) -> Result<bool> {
+    let range = |offset: Option<i64>, length: Option<i32>| {
+        Some(u64::try_from(offset?).ok()?.saturating_add(u64::try_from(length?).ok()?))
+    };
+    let columns = about.row_groups().iter().flat_map(|group| group.columns());
+    let ends = columns.flat_map(|column| {
+        let pages = u64::try_from(column.compressed_size()).unwrap_or(0);
+        let first = column.dictionary_page_offset().unwrap_or(i64::MAX).min(column.data_page_offset());
+        [
+            u64::try_from(first).ok().map(|first| first.saturating_add(pages)),
+            range(column.bloom_filter_offset(), column.bloom_filter_length()),
+            range(column.column_index_offset(), column.column_index_length()),
+            range(column.offset_index_offset(), column.offset_index_length()),
+        ]
+    });
+    let taken = ends.flatten().fold(MAGIC.len() as u64, u64::max);
+    match start.checked_sub(taken + MAGIC.len() as u64) {
+        Some(before) if before > 0 => Ok(*file.bytes(before, 2 * MAGIC.len())? == *[MAGIC; 2].as_flattened()),
+        _ => Ok(false),
     }
 }
 

@@ -464,6 +464,16 @@ fn a_file_without_texts_is_one_error() {
     }
 }
 
+/// As `cat` makes them: readers of the format would see the last one, or the first one's rows as its.
+#[test]
+fn files_end_to_end_are_refused() {
+    for (first, second) in [(5, 5), (5, 90), (90, 5), (5, 0)] {
+        let file = [first, second].map(|count| documents(&texts(count, 1), Compression::SNAPPY)).concat();
+        let damage = open(&file, &columns("text", "id", &[])).unwrap_err();
+        assert!(damage.cause.unwrap().contains("several Parquet files end to end"), "{first}, {second}");
+    }
+}
+
 /// A thousand damaged files of each codec: no panic escapes, rows outside the damage are read, and a file
 /// that lacks rows reports that.
 #[test]
