@@ -12,6 +12,7 @@ use postgres::{Client, Statement};
 
 use super::table::{
     ColumnLayout, DatabaseTable, OrderKind, PAGE_BYTES, Relation, RowPage, TableNow, TableRow, TableRows,
+    is_deleted,
 };
 use super::transactions::Transactions;
 use crate::credential::Credential;
@@ -97,7 +98,6 @@ impl PostgresRows {
             let column = format!("source.{}", quoted(name));
             match place {
                 0 => offset(&column, kind),
-                _ if Some(place) == layout.deleted => flag(&column, &type_of(name).unwrap_or(Type::UNKNOWN)),
                 _ if Some(place) == layout.ts => seconds(&column, &type_of(name).unwrap_or(Type::UNKNOWN)),
                 _ => format!("{column}::text"),
             }
@@ -238,12 +238,17 @@ impl PostgresRows {
         let text =
             |place: usize| row.try_get::<_, Option<String>>(place).map(|text| text.map(String::into_bytes));
         let order: Option<i64> = row.try_get(0)?;
-        let flag = |place: usize| row.try_get::<_, Option<bool>>(place);
         Ok(TableRow {
             order: order.and_then(|order| u64::try_from(order).ok()),
             id: text(1)?.ok_or(BadRecord::MissingId),
             text: text(2)?,
-            deleted: self.layout.deleted.map(flag).transpose()?.flatten().unwrap_or(false),
+            deleted: self
+                .layout
+                .deleted
+                .map(text)
+                .transpose()?
+                .flatten()
+                .is_some_and(|flag| is_deleted(&flag)),
             ts: self.layout.ts.map(|place| row.try_get(place)).transpose()?.flatten(),
             fields: self.layout.fields.clone().map(text).collect::<Result<_, _>>()?,
         })
@@ -364,16 +369,6 @@ fn offset(column: &str, kind: OrderKind) -> String {
             let rest = format!("(extract(microseconds FROM {column})::bigint % 1000000)");
             format!("CASE WHEN isfinite({column}) THEN {seconds} + {rest} END")
         }
-    }
-}
-
-/// The expression that is true if a column marks its row as deleted.
-fn flag(column: &str, of: &Type) -> String {
-    match *of {
-        Type::BOOL => format!("coalesce({column}, false)"),
-        Type::INT2 | Type::INT4 | Type::INT8 => format!("coalesce({column} <> 0, false)"),
-        Type::TEXT | Type::VARCHAR | Type::BPCHAR => format!("coalesce({column} <> '', false)"),
-        _ => format!("({column} IS NOT NULL)"),
     }
 }
 

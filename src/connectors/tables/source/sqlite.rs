@@ -15,6 +15,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::stamps;
 use super::table::{
     ColumnLayout, DatabaseTable, OrderKind, PAGE_BYTES, Relation, RowPage, TableNow, TableRow, TableRows,
+    is_deleted,
 };
 use super::transactions::Transactions;
 use crate::formats::BadRecord;
@@ -158,9 +159,8 @@ impl SqliteRows {
         let deleted = match self.layout.deleted.map(|place| row.get_ref(place)).transpose()? {
             None | Some(ValueRef::Null) => false,
             Some(ValueRef::Integer(number)) => number != 0,
-            // The time of the deletion, or a word.
-            Some(ValueRef::Text(text)) => !text.is_empty(),
-            Some(ValueRef::Real(_) | ValueRef::Blob(_)) => true,
+            Some(ValueRef::Real(number)) => number != 0.0,
+            Some(ValueRef::Text(value) | ValueRef::Blob(value)) => is_deleted(value),
         };
         let ts = match self.layout.ts.map(|place| row.get_ref(place)).transpose()? {
             None | Some(ValueRef::Null) => None,

@@ -111,6 +111,17 @@ pub(super) struct TableRow {
     pub(super) fields: Vec<Option<Vec<u8>>>,
 }
 
+/// Whether a value marks its row as deleted, by its text: it is not empty, no 0 in any notation of numbers, no
+/// "false" or "no" as PostgreSQL accepts them, and no infinite time, which has not come.
+pub(super) fn is_deleted(value: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(value) else { return true };
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+    let is_no = ["", "f", "false", "n", "no", "off", "null", "infinity"]
+        .iter()
+        .any(|no| text.eq_ignore_ascii_case(no));
+    !is_no && text.parse() != Ok(0.0)
+}
+
 /// Maximum of bytes of texts and fields in a page, except for its last row.
 pub(super) const PAGE_BYTES: usize = 16 << 20;
 

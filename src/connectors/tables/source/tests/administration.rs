@@ -339,9 +339,42 @@ mod postgres {
         client = server.client();
         let mut run = |statements: &str| client.batch_execute(statements).unwrap();
         run(&format!("{ANEW} {TENS} {ROWS}"));
+        deletions_of_every_type(&mut run, &table);
+        run(&format!("{ANEW} {TENS} {ROWS}"));
         run("ALTER TABLE pages ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON pages USING (version > 100)");
         let meant = DatabaseTable { row_security: true, ..table };
         assert_eq!(fresh(&meant).into_keys().collect::<Vec<_>>(), ["b", "d"], "a policy that is meant");
+    }
+
+    /// Values of rows that are alive, and of deleted ones.
+    fn deletions_of_every_type(run: &mut impl FnMut(&str), table: &DatabaseTable) {
+        run("CREATE TYPE answer AS ENUM ('no', 'yes'); CREATE DOMAIN flag AS smallint DEFAULT 0");
+        for (declared, alive, deleted) in [
+            ("boolean", "false", "true"),
+            ("smallint", "0", "1"),
+            ("bigint", "0", "-1"),
+            ("numeric(4,2)", "0", "0.01"),
+            ("real", "'-0'", "0.5"),
+            ("double precision", "0", "'NaN'"),
+            ("text", "'0'", "'1'"),
+            ("varchar(5)", "'false'", "'true'"),
+            ("char(4)", "''", "'x'"),
+            ("\"char\"", "'n'", "'y'"),
+            ("bit(1)", "B'0'", "B'1'"),
+            ("answer", "'no'", "'yes'"),
+            ("flag", "0", "1"),
+            ("jsonb", "'false'", "'true'"),
+            ("timestamptz", "'infinity'", "now()"),
+            ("date", "NULL", "'2026-01-01'"),
+        ] {
+            let column = format!("ALTER TABLE pages DROP gone; ALTER TABLE pages ADD gone {declared}");
+            let rows = format!(
+                "TRUNCATE pages; INSERT INTO pages (id, body, version, gone) VALUES ('alive', 'x', 1, {alive}), \
+                 ('default', 'x', 2, NULL), ('deleted', 'x', 3, {deleted})"
+            );
+            run(&format!("{column}; {rows}"));
+            assert_eq!(fresh(table).into_keys().collect::<Vec<_>>(), ["alive", "default"], "{declared}");
+        }
     }
 
     /// A round that does not end the run.

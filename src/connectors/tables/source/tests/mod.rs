@@ -297,6 +297,39 @@ fn every_kind_of_column() {
     assert!(table.examine().unwrap().contains("14 rows, in order of numbers, 3 of them not read"));
 }
 
+/// Values as they are in columns of each declared type: of rows that are alive, and of deleted ones.
+#[test]
+fn a_deletion_is_read_by_its_meaning() {
+    for (declared, alive, deleted) in [
+        ("INTEGER", "NULL, 0, '0'", "1, -1, '1'"),
+        (
+            "TEXT",
+            "NULL, 0, '', ' ', '0', '0.00', 'f', 'False', 'NO', 'off'",
+            "1, '1', 'true', 'x', '2026-01-01'",
+        ),
+        ("REAL", "NULL, 0, -0.0, '0'", "1, 0.5, '1'"),
+        ("BOOLEAN", "FALSE, 'false', 0", "TRUE, 'true', 1"),
+        ("NUMERIC", "0, '0.0', 'null'", "1, '2026-01-01 00:00:00'"),
+        ("BLOB", "x'', x'00', x'30', 0", "x'01', x'ff', x'31', 1"),
+        ("DATETIME", "'infinity', ''", "'2026-01-01', 1767225600"),
+    ] {
+        let place = TestDatabase::new(&format!(
+            "CREATE TABLE pages (id PRIMARY KEY, body, version, gone {declared})"
+        ));
+        for (what, values) in [("alive", alive), ("deleted", deleted)] {
+            for value in values.split(", ") {
+                place.run(&format!(
+                    "INSERT INTO pages SELECT '{what} ' || count(*), 'x', 1 + count(*), {value} FROM pages"
+                ));
+            }
+        }
+        let table = DatabaseTable { deleted: Some("gone".to_owned()), page: 100, ..place.table() };
+        for (_, _, id, text) in ReaderBench::new(table, 0).turn() {
+            assert_eq!(text.is_none(), id.starts_with("deleted"), "{declared}: {id} of {alive}; {deleted}");
+        }
+    }
+}
+
 /// The triggers of docs/tables.md, verbatim: existing rows, updates and delete marks are all seen.
 #[test]
 fn the_documented_triggers_number_every_write() {
