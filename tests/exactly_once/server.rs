@@ -3,7 +3,7 @@
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use postgres::{Client, NoTls};
@@ -85,10 +85,7 @@ impl Server {
     /// A server without data.
     fn new() -> Result<Self, String> {
         let binaries = binaries().ok_or("no server of PostgreSQL is installed")?;
-        // A port that no program uses now. Below the range of ephemeral ports: while the server is down, the
-        // system could give an ephemeral port to another connection.
-        let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-        let port = std::iter::repeat_with(|| rand::random_range(20_000..32_000)).find(is_free).unwrap();
+        let port = free_port();
         let folder = tempfile::tempdir().unwrap();
         let server = Self { folder, binaries, port };
         if is_root() {
@@ -105,8 +102,34 @@ impl Server {
         self.folder.path().join("data")
     }
 
-    /// A program of the server, run as a user that the server accepts.
-    fn command(&self, program: &str) -> Command {
+    /// Starts a pooler before this server, with one connection to it that all transactions share.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn pooler(&self) -> Result<Pooler, String> {
+        let places =
+            ["/usr/sbin", "/usr/bin", "/usr/local/bin"].map(|place| Path::new(place).join("pgbouncer"));
+        let program = places.iter().find(|place| place.exists()).ok_or("no pgbouncer is installed")?;
+        let (port, settings) = (free_port(), self.folder.path().join("pooler.ini"));
+        let text = format!(
+            "[databases]\npostgres = host=127.0.0.1 port={} user=postgres\n[pgbouncer]\n\
+             listen_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = any\npool_mode = transaction\n\
+             default_pool_size = 1\nunix_socket_dir =\n",
+            self.port
+        );
+        std::fs::write(&settings, text).unwrap();
+        let started = self.command(program).arg("-q").arg(&settings).stderr(Stdio::null()).spawn().unwrap();
+        let pooler = Pooler { started, url: format!("postgres://postgres@127.0.0.1:{port}/postgres") };
+        let until = Instant::now() + BOUND;
+        while let Err(error) = Client::connect(&pooler.url, NoTls) {
+            assert!(Instant::now() < until, "the pooler does not answer: {error}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(pooler)
+    }
+
+    /// A program of the server, or another one, run as a user that the server accepts.
+    fn command(&self, program: impl AsRef<Path>) -> Command {
         let program = self.binaries.join(program);
         let mut command = if is_root() {
             let mut command = Command::new("runuser");
@@ -175,6 +198,41 @@ impl Server {
     pub(crate) fn kill(&self) {
         self.signal("KILL");
     }
+}
+
+/// Says that a test was left out, past the capture of test output: the reader of the log must see it.
+pub(crate) fn skipped(test: &str, why: &str) {
+    std::io::Write::write_all(&mut std::io::stderr(), format!("SKIPPED {test}: {why}\n").as_bytes()).unwrap();
+}
+
+/// A pooler of connections, stopped on drop.
+pub(crate) struct Pooler {
+    started: Child,
+    pub(crate) url: String,
+}
+
+impl Pooler {
+    /// The settings that a session has changed, whose connection the pooler now gives to another one, except for
+    /// the one that the pooler sets itself.
+    pub(crate) fn changed_settings(&self) -> Vec<String> {
+        let mut client = Client::connect(&self.url, NoTls).unwrap();
+        let sql = "SELECT name FROM pg_settings WHERE source = 'session' AND name <> 'application_name'";
+        client.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect()
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        // It may have ended already.
+        drop(self.started.kill().and_then(|()| self.started.wait()));
+    }
+}
+
+/// A port that no program uses now. Below the range of ephemeral ports: while the server is down, the system
+/// could give an ephemeral port to another connection.
+fn free_port() -> u16 {
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    std::iter::repeat_with(|| rand::random_range(20_000..32_000)).find(is_free).unwrap()
 }
 
 /// The folder of its programs: the newest of Debian's versions, or one on the path.

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use postgres::error::SqlState;
-use postgres::{Client, Config, NoTls};
+use postgres::{Client, Config, NoTls, Transaction, TransactionBuilder};
 
 use super::DatabaseFailure;
 use crate::credential::Credential;
@@ -38,16 +38,25 @@ pub fn connect(url: &Credential, patience: Duration) -> Result<Client, DatabaseF
         config.tcp_user_timeout(SILENCE);
     }
     config.keepalives_idle(SILENCE);
-    let mut client = config.connect(NoTls).map_err(|error| failure(&error))?;
-    // Make comparisons and writes independent of the server's configuration, and have the server notice soon
-    // that this machine is gone.
-    client
-        .batch_execute(
-            "SET client_encoding = 'UTF8'; SET TIME ZONE 'UTC'; SET standard_conforming_strings = on;
-             SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3",
-        )
-        .map_err(|error| failure(&error))?;
-    Ok(client)
+    config.connect(NoTls).map_err(|error| failure(&error))
+}
+
+/// Settings of a transaction. They make comparisons and writes independent of those of the server and of the
+/// role, and the server notices soon that this machine is gone.
+pub const SETTINGS: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL standard_conforming_strings = on;
+    SET LOCAL tcp_keepalives_idle = 30; SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 3";
+
+/// Begins a transaction with the [`SETTINGS`] and further ones. Nothing is set for the connection: a pooler
+/// gives it to other programs too.
+///
+/// # Errors
+/// That the server does not accept it.
+pub fn begin<'c>(how: TransactionBuilder<'c>, settings: &str) -> Result<Transaction<'c>, DatabaseFailure> {
+    let begun = how.start().and_then(|mut transaction| {
+        transaction.batch_execute(&format!("{SETTINGS}; {settings}"))?;
+        Ok(transaction)
+    });
+    begun.map_err(|error| failure(&error))
 }
 
 /// Classifies an error.

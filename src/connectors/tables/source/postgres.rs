@@ -18,7 +18,7 @@ use super::transactions::Transactions;
 use crate::credential::Credential;
 use crate::formats::BadRecord;
 use crate::mark::TableLook;
-use crate::tables::database::postgres::{connect, failure};
+use crate::tables::database::postgres::{SETTINGS, connect, failure};
 use crate::tables::database::{DatabaseFailure, quoted, quoted_path};
 
 /// An open table.
@@ -48,7 +48,7 @@ pub(super) struct PostgresRows {
 
 /// Settings that change how values are read, or what. They are set in each transaction, since a role, a
 /// database and a pooler of connections may set them too. A lock is waited for by trying again.
-const SETTINGS: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, MDY'; \
+const READING: &str = "SET LOCAL DateStyle = 'ISO, MDY'; \
     SET LOCAL IntervalStyle = 'postgres'; SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1; \
     SET LOCAL lock_timeout = '1s'";
 
@@ -56,18 +56,17 @@ impl PostgresRows {
     pub(super) fn reach(table: &DatabaseTable, url: &Credential) -> Result<Self, DatabaseFailure> {
         let failed = |error: postgres::Error| failure(&error);
         let mut client = connect(url, table.patience)?;
-        // Read-only; each page is a transaction of its own.
-        client
-            .batch_execute("SET default_transaction_read_only = on; SET lock_timeout = '1s'")
-            .map_err(failed)?;
+        let begun = format!("BEGIN READ ONLY; {SETTINGS}; {READING}");
+        client.batch_execute(&begun).map_err(failed)?;
         let path: String = client
             .query_one("SELECT current_setting('search_path')", &[])
             .and_then(|row| row.try_get(0))
             .map_err(failed)?;
         let path = if path.is_empty() { "''".to_owned() } else { path };
         let security = if table.row_security { "on" } else { "off" };
-        let settings =
-            format!("{SETTINGS}; SET LOCAL search_path = {path}; SET LOCAL row_security = {security}");
+        let settings = format!(
+            "{SETTINGS}; {READING}; SET LOCAL search_path = {path}; SET LOCAL row_security = {security}"
+        );
         let (relation, resolved) = resolve(&mut client, table).map_err(failed)?;
         let described = client.prepare(&format!("SELECT * FROM {relation} LIMIT 0")).map_err(failed)?;
         let columns: Vec<(String, Type)> = described
@@ -152,6 +151,7 @@ impl PostgresRows {
         );
         let look = look_query(&mut client, table, resolved.is_some(), &newest).map_err(failed)?;
         let look = client.prepare(&look).map_err(failed)?;
+        client.batch_execute("COMMIT").map_err(failed)?;
         let mut identity = BTreeMap::from([("type of order".to_owned(), order_type.name().to_owned())]);
         identity.insert("row security".to_owned(), security.to_owned());
         match resolved {
@@ -178,7 +178,7 @@ impl PostgresRows {
         })
     }
 
-    /// Begins a transaction with the [`SETTINGS`]; `then` is executed in it.
+    /// Begins a transaction with its settings; `then` is executed in it.
     fn transaction(&mut self, then: &str) -> Result<(), DatabaseFailure> {
         let begin = format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {}; {then}", self.settings);
         self.client.batch_execute(&begin).map_err(|error| self.failed(&error))

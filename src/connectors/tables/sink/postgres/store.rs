@@ -11,7 +11,7 @@ use crate::failpoint;
 use crate::sinks::decisions::LastDecisions;
 use crate::sinks::side::SideRow;
 use crate::tables::database::postgres::{connect, failure, from_stored_text};
-use crate::tables::database::{DatabaseFailure, retry_until_reachable};
+use crate::tables::database::{self, DatabaseFailure, retry_until_reachable};
 use crate::tables::sink::changes::TableChanges;
 use crate::tables::sink::progress::{COUNTED, ForeignRows, ProgressRow, Rows};
 use crate::tables::sink::store::{
@@ -24,6 +24,16 @@ use dupflow_core::pair::{DocPair, Evidence};
 /// SQL that names the connection: no other one of the server ever has this name.
 pub(super) const WRITER: &str =
     "(SELECT pid || ' ' || backend_start FROM pg_stat_get_activity(pg_backend_pid()))";
+
+/// Where a policy would hide rows from a statement, it fails. A lock is waited for in turns, so that the wait
+/// is logged. A commit is on disk when it returns.
+const WRITING: &str = "SET LOCAL row_security = off; SET LOCAL lock_timeout = '10s';
+    SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = 'off'";
+
+/// Begins a transaction.
+pub(super) fn begin(client: &mut Client) -> Result<Transaction<'_>, DatabaseFailure> {
+    database::postgres::begin(client.build_transaction(), WRITING)
+}
 
 /// Tables on a server, in one schema.
 pub(in crate::tables::sink) struct PostgresStore {
@@ -76,15 +86,8 @@ impl PostgresStore {
         Ok(ended)
     }
 
-    /// Connects. Where a policy would hide rows from a statement, it fails. A lock is waited for in turns, so
-    /// that the wait is logged. A commit is on disk when it returns.
     pub(super) fn connect(&self) -> Result<Client, DatabaseFailure> {
-        let mut client = connect(&self.url, self.patience)?;
-        let set = "SET row_security = off; SET lock_timeout = '10s';
-            SELECT set_config('synchronous_commit', 'local', false)
-            WHERE current_setting('synchronous_commit') = 'off'";
-        client.batch_execute(set).map_err(|error| failure(&error))?;
-        Ok(client)
+        connect(&self.url, self.patience)
     }
 
     /// SQL that reads the row of progress. `counts` is missing in tables of an earlier version, until a run
@@ -123,8 +126,8 @@ impl PostgresStore {
         }
         let mut look = Look { relations: self.relations(&tables), ..Look::default() };
         let snapshot = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+        let mut snapshot = database::postgres::begin(snapshot.read_only(true), WRITING)?;
         let read = || {
-            let mut snapshot = snapshot.read_only(true).start()?;
             look.progress = progress_row(snapshot.query_opt(&self.select_progress(), &[])?)?;
             if let Some(left) = look.progress.rows() {
                 let there = self.count(&mut snapshot)?;
@@ -145,7 +148,7 @@ impl PostgresStore {
     ) -> Result<(), DatabaseFailure> {
         let failed = |error: postgres::Error| failure(&error);
         let progress = self.table("progress");
-        let mut transaction = client.transaction().map_err(failed)?;
+        let mut transaction = begin(client)?;
         let found = self.lock_progress(&mut transaction)?;
         if !must_write(&found, &self.run, commits)? {
             return transaction.rollback().map_err(failed);
@@ -178,7 +181,7 @@ impl PostgresStore {
     ) -> Result<Vec<T>, DatabaseFailure> {
         retry_until_reachable("output postgres", None, || {
             self.with(|client| {
-                let found = client.query(sql, &[]).map_err(|error| failure(&error))?;
+                let found = begin(client)?.query(sql, &[]).map_err(|error| failure(&error))?;
                 found.iter().map(&read).collect::<Result<_, _>>().map_err(|error| failure(&error))
             })
         })
@@ -190,9 +193,16 @@ impl Drop for PostgresStore {
     fn drop(&mut self) {
         let sql = format!("UPDATE {} SET writer = NULL WHERE writer = {WRITER}", self.table("progress"));
         if let Some(mut client) = self.client.take().filter(|client| !client.is_closed()) {
-            drop(client.batch_execute(&sql));
+            drop(execute(&mut client, &sql));
         }
     }
+}
+
+/// Executes statements in a transaction.
+fn execute(client: &mut Client, sql: &str) -> Result<(), DatabaseFailure> {
+    let mut transaction = begin(client)?;
+    let executed = transaction.batch_execute(sql).and_then(|()| transaction.commit());
+    executed.map_err(|error| failure(&error))
 }
 
 /// Parses the row of progress; default if there is none.
@@ -208,7 +218,9 @@ pub(super) fn progress_row(row: Option<postgres::Row>) -> Result<ProgressRow, po
 
 impl TableStore for PostgresStore {
     fn inspect(&self) -> Result<Found, DatabaseFailure> {
-        retry_until_reachable("output postgres", Some(self.patience), || self.find(&mut self.connect()?))
+        retry_until_reachable("output postgres", Some(self.patience), || {
+            self.find(&mut begin(&mut self.connect()?)?)
+        })
     }
 
     /// A server that is unreachable at the start is waited for only as long as `patience`.
@@ -240,9 +252,7 @@ impl TableStore for PostgresStore {
 
     fn forget_counts(&mut self) -> Result<(), DatabaseFailure> {
         let sql = format!("UPDATE {} SET counts = NULL", self.table("progress"));
-        retry_until_reachable("output postgres", None, || {
-            self.with(|client| client.batch_execute(&sql).map_err(|error| failure(&error)))
-        })
+        retry_until_reachable("output postgres", None, || self.with(|client| execute(client, &sql)))
     }
 
     fn deltas_add_up(&mut self) -> Result<bool, DatabaseFailure> {
@@ -294,11 +304,7 @@ impl TableStore for PostgresStore {
         retry_until_reachable("output postgres", None, || {
             self.with(|client| {
                 let is_there = is_true(client, "SELECT to_regclass($1) IS NOT NULL", &[&table]);
-                let made = is_there.and_then(|is_there| match is_there {
-                    true => Ok(()),
-                    false => client.batch_execute(&create),
-                });
-                made.map_err(|error| failure(&error))
+                if is_there.map_err(|error| failure(&error))? { Ok(()) } else { execute(client, &create) }
             })
         })?;
         let select = format!("SELECT key, row FROM {table}");

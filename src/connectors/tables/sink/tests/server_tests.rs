@@ -5,12 +5,7 @@ use crate::tables::test_server;
 
 /// A server for a test; `None` if there is none.
 fn server_for(test: &str) -> Option<test_server::Server> {
-    let started = test_server::Server::start().inspect_err(|why| {
-        // Bypasses the capture of test output: the reader of the log must see it.
-        let line = format!("SKIPPED {test}: {why}\n");
-        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
-    });
-    started.ok()
+    test_server::Server::start().inspect_err(|why| test_server::skipped(test, why)).ok()
 }
 
 #[test]
@@ -110,6 +105,18 @@ fn postgres_meets_the_contract() {
         TableSink::new(&place, None, ClusterKind::Components, Arc::new(Metrics::new(0)))
     });
     super::super::decisions_tests::decisions_are_kept(&Address::Postgres(url));
+    match server.pooler() {
+        Err(why) => test_server::skipped("postgres_meets_the_contract behind a pooler", &why),
+        Ok(pooler) => {
+            let before = pooler.changed_settings();
+            let url = crate::credential::Credential::new(pooler.url.clone());
+            let mut sink = output_with(Address::Postgres(url), "r", "pooled_", false);
+            sink.take_over().unwrap();
+            step(&mut sink, 1, &[change("p", Some(1))], &mut [delta("p", "q", 0.5, 1)]).unwrap();
+            assert_eq!(documents(&mut sink), [("p".to_owned(), 1)]);
+            assert_eq!(pooler.changed_settings(), before);
+        }
+    }
 }
 
 /// While a run is connected to a server, another one is refused.

@@ -291,11 +291,7 @@ mod postgres {
     fn postgres_under_administration() {
         let server = match test_server::Server::start() {
             Ok(server) => server,
-            Err(why) => {
-                // Bypasses the capture of test output: the reader of the log must see it.
-                let line = format!("SKIPPED postgres_under_administration: {why}\n");
-                return std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
-            }
+            Err(why) => return test_server::skipped("postgres_under_administration", &why),
         };
         let mut client = server.client();
         // Each statement by itself: some cannot be part of a transaction.
@@ -339,11 +335,32 @@ mod postgres {
         client = server.client();
         let mut run = |statements: &str| client.batch_execute(statements).unwrap();
         run(&format!("{ANEW} {TENS} {ROWS}"));
+        a_pooler_is_left_as_it_was(&server, &table);
+        run(&format!("{ANEW} {TENS} {ROWS}"));
         deletions_of_every_type(&mut run, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
         run("ALTER TABLE pages ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON pages USING (version > 100)");
         let meant = DatabaseTable { row_security: true, ..table };
         assert_eq!(fresh(&meant).into_keys().collect::<Vec<_>>(), ["b", "d"], "a policy that is meant");
+    }
+
+    /// A connection that other programs are given after it was read has its settings.
+    fn a_pooler_is_left_as_it_was(server: &test_server::Server, table: &DatabaseTable) {
+        let pooler = match server.pooler() {
+            Ok(pooler) => pooler,
+            Err(why) => return test_server::skipped("a_pooler_is_left_as_it_was", &why),
+        };
+        let before = pooler.changed_settings();
+        let address = Address::Postgres(crate::credential::Credential::new(pooler.url.clone()));
+        let mut live = TriedRun::new(DatabaseTable { address, ..table.clone() }, 0, None);
+        goes_on(&mut live);
+        assert_eq!((pooler.changed_settings(), &live.found), (before, &fresh(table)));
+        server
+            .client()
+            .batch_execute("INSERT INTO pages (id, body, version) VALUES ('n', 'x', 300)")
+            .unwrap();
+        goes_on(&mut live);
+        assert_eq!(live.found, fresh(table));
     }
 
     /// Values of rows that are alive, and of deleted ones.
@@ -469,10 +486,7 @@ mod postgres {
     fn a_standby_is_read(primary: &test_server::Server, table: &DatabaseTable) {
         let standby = match primary.standby() {
             Ok(standby) => standby,
-            Err(why) => {
-                let line = format!("SKIPPED a_standby_is_read: {why}\n");
-                return std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
-            }
+            Err(why) => return test_server::skipped("a_standby_is_read", &why),
         };
         let url = standby.url().replace("//postgres@", "//reader@");
         let address = Address::Postgres(crate::credential::Credential::new(url));
