@@ -3,7 +3,6 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls, Transaction, TransactionBuilder};
 
 use super::DatabaseFailure;
@@ -70,24 +69,45 @@ pub fn failure(error: &postgres::Error) -> DatabaseFailure {
             .any(|word| error.to_string().contains(word));
         return if is_ours { DatabaseFailure::Refused(what) } else { DatabaseFailure::Away(what) };
     };
-    let what = format!("postgres: {} ({})", db_error.message(), db_error.code().code());
-    let class = &db_error.code().code()[..2];
-    let passes = [
-        SqlState::ADMIN_SHUTDOWN,
-        SqlState::CRASH_SHUTDOWN,
-        SqlState::CANNOT_CONNECT_NOW,
-        SqlState::LOCK_NOT_AVAILABLE,
-        SqlState::QUERY_CANCELED,
-        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
-        SqlState::READ_ONLY_SQL_TRANSACTION,
-    ];
-    // 08: connection; 40: transaction to be repeated; 53: out of disk space, memory or connections.
-    if passes.contains(db_error.code()) || matches!(class, "08" | "40" | "53") {
-        DatabaseFailure::Away(what)
-    } else {
-        DatabaseFailure::Refused(what)
+    let code = db_error.code().code();
+    let what = format!("postgres: {} ({code})", db_error.message());
+    if passes(code) || db_error.routine() == Some(CHANGED_PLAN) {
+        return DatabaseFailure::Away(what);
     }
+    DatabaseFailure::Refused(match code {
+        "26000" | "42P05" => format!(
+            "{what}: a pooler gives each transaction another connection, and has to keep prepared statements: \
+             PgBouncer from 1.21 on, with max_prepared_statements, or else pool_mode = session"
+        ),
+        _ => what,
+    })
 }
+
+/// Error codes (SQLSTATE) of PostgreSQL, and their classes, with which a later attempt may succeed; any other one
+/// ends a run. From its appendix A, versions 15 to 18.
+const PASSING: [(&str, &str); 13] = [
+    ("08", "the connection"),
+    ("40", "a transaction that has to be repeated: serialization, deadlock"),
+    ("53", "out of disk space, memory or connections"),
+    ("25006", "the server is read-only, as a standby is"),
+    ("25P03", "idle_in_transaction_session_timeout"),
+    ("25P04", "transaction_timeout"),
+    ("55006", "something is in use"),
+    ("55P03", "lock_timeout"),
+    ("57014", "statement_timeout, or canceled"),
+    ("57P01", "ended by an administrator"),
+    ("57P02", "a crash of another session"),
+    ("57P03", "the server starts or shuts down"),
+    ("57P05", "idle_session_timeout"),
+];
+
+fn passes(code: &str) -> bool {
+    PASSING.iter().any(|(passing, _)| code.starts_with(passing))
+}
+
+/// The routine of the error that a prepared statement has other columns since `ALTER TABLE`; its code is that of
+/// any feature that is not supported. The next attempt prepares anew, and examines the columns.
+const CHANGED_PLAN: &str = "RevalidateCachedQuery";
 
 /// An id as stored on the server, whose texts cannot contain U+0000: U+0000 becomes U+001A "0", and U+001A
 /// becomes U+001A "1". All other characters stay the same.
@@ -111,6 +131,45 @@ pub fn from_stored_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_documentation_has_the_codes() {
+        let rows: String = PASSING.iter().map(|(code, what)| format!("| `{code}` | {what} |\n")).collect();
+        assert!(
+            include_str!("../../../../docs/tables.md").contains(&rows),
+            "docs/tables.md should have:\n{rows}"
+        );
+    }
+
+    /// Each code as a server raises it: those that pass, and others of the same classes.
+    #[test]
+    fn codes_pass_or_end_a_run() {
+        let server = match crate::tables::test_server::Server::start() {
+            Ok(server) => server,
+            Err(why) => return crate::tables::test_server::skipped("codes_pass_or_end_a_run", &why),
+        };
+        let mut client = server.client();
+        let mut raised = |code: &str| {
+            let sql = format!("DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{code}'; END $$");
+            failure(&client.batch_execute(&sql).unwrap_err())
+        };
+        let of_class = |code: &str| if code.len() == 2 { format!("{code}001") } else { code.to_owned() };
+        for (code, _) in PASSING {
+            assert!(raised(&of_class(code)).is_retriable(), "{code}");
+        }
+        let ending = "0A000 22021 22P05 23505 25001 25P02 26000 28000 28P01 3D000 42501 42703 42P01 42P05 55000 57P04 XX001";
+        for code in ending.split(' ') {
+            let failure = raised(code);
+            assert!(!failure.is_retriable(), "{code}");
+            let advises = failure.to_string().contains("max_prepared_statements");
+            assert_eq!(advises, matches!(code, "26000" | "42P05"), "{failure}");
+        }
+        client.batch_execute("CREATE TABLE t (a integer)").unwrap();
+        let prepared = client.prepare("SELECT * FROM t").unwrap();
+        client.batch_execute("ALTER TABLE t ADD b integer").unwrap();
+        let failure = failure(&client.query(&prepared, &[]).unwrap_err());
+        assert!(failure.is_retriable() && failure.to_string().contains("0A000"), "{failure}");
+    }
 
     #[test]
     fn stored_texts_of_ids_are_unique() {

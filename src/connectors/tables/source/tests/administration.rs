@@ -51,7 +51,7 @@ const ROWS: &str =
     INSERT INTO pages (id, body, version, gone) VALUES ('a', 'one', 100, NULL), ('b', 'two', 200, NULL), \
     ('d', 'three', 201, NULL), ('x', 'gone', 202, '1');";
 
-const ACTS: [Act; 18] = [
+const ACTS: [Act; 19] = [
     both(
         "older rows restored",
         "DELETE FROM pages WHERE version > 100; INSERT INTO pages VALUES ('b', 'old', 101, NULL)",
@@ -111,6 +111,11 @@ const ACTS: [Act; 18] = [
         postgres: Some(("ALTER TABLE pages ADD more text", [Exact; 2])),
     },
     both("a column renamed that is read", "ALTER TABLE pages RENAME body TO text", [Refused; 2]),
+    Act {
+        what: "a column of another type, for which rows are written anew",
+        sqlite: None,
+        postgres: Some(("ALTER TABLE pages ALTER body TYPE varchar(99)", [Refused; 2])),
+    },
     Act {
         what: "another type of the order",
         sqlite: Some((
