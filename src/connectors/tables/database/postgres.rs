@@ -1,5 +1,6 @@
 //! Connections to a PostgreSQL server.
 
+use std::borrow::Cow;
 use std::error::Error as _;
 use std::time::Duration;
 
@@ -128,6 +129,42 @@ pub fn from_stored_text(text: &str) -> String {
     }
 }
 
+/// JSON whose strings are [stored texts](to_stored_text): the server reads no U+0000 in them.
+pub fn to_stored_json(json: &str) -> Cow<'_, str> {
+    escapes(json, |escape, _| match escape {
+        "\\u0000" => Some(("\\u001a0", 0)),
+        "\\u001a" => Some(("\\u001a1", 0)),
+        _ => None,
+    })
+}
+
+/// The JSON of a [to_stored_json] text.
+pub fn from_stored_json(stored: &str) -> Cow<'_, str> {
+    escapes(stored, |escape, behind| match (escape, behind.first()?) {
+        ("\\u001a", b'0') => Some(("\\u0000", 1)),
+        ("\\u001a", b'1') => Some(("\\u001a", 1)),
+        _ => None,
+    })
+}
+
+/// Replaces escaped characters of JSON. `other` is given one, and what is behind it; it returns what to write,
+/// and how many bytes behind are left out.
+fn escapes(json: &str, other: impl Fn(&str, &[u8]) -> Option<(&'static str, usize)>) -> Cow<'_, str> {
+    let bytes = json.as_bytes();
+    let (mut out, mut from, mut at) = (String::new(), 0, 0);
+    while let Some(found) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'\\')) {
+        let place = at + found;
+        at = place + if bytes.get(place + 1) == Some(&b'u') { 6 } else { 2 };
+        let replaced = json.get(place..at).and_then(|escape| other(escape, &bytes[at..]));
+        if let Some((written, more)) = replaced {
+            out = out + &json[from..place] + written;
+            at += more;
+            from = at;
+        }
+    }
+    if from == 0 { json.into() } else { (out + &json[from..]).into() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +206,17 @@ mod tests {
         client.batch_execute("ALTER TABLE t ADD b integer").unwrap();
         let failure = failure(&client.query(&prepared, &[]).unwrap_err());
         assert!(failure.is_retriable() && failure.to_string().contains("0A000"), "{failure}");
+    }
+
+    #[test]
+    fn stored_json_has_the_ids_of_other_tables() {
+        for id in ["a\0x", "\u{1a}0", "a\u{1a}1", "\\u0000", "\\\0", "\"\0\n", "\u{1}0", "é\0ü", "plain"] {
+            let json = serde_json::json!({ "id": id }).to_string();
+            let stored = to_stored_json(&json);
+            let read: serde_json::Value = serde_json::from_str(&stored).unwrap();
+            assert_eq!(read["id"], to_stored_text(id), "{json}");
+            assert_eq!(from_stored_json(&stored), json);
+        }
     }
 
     #[test]

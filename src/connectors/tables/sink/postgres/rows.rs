@@ -6,6 +6,7 @@ use super::parameters::{Parameter, ROWS, check_gone, delete, each, empty, execut
 use super::schema::time_of;
 use super::store::PostgresStore;
 use crate::tables::database::DatabaseFailure;
+use crate::tables::database::postgres::to_stored_json;
 use crate::tables::sink::changed_rows::{Action, check_changed};
 use crate::tables::sink::changes::{RowChange, SplitChanges, TableChanges, split_changes, split_rows};
 use crate::tables::sink::progress::Rows;
@@ -44,7 +45,7 @@ impl PostgresStore {
             let table = self.table(table);
             let all: Vec<(&String, &RowChange<_>)> = rows.iter().collect();
             for changed in all.chunks(ROWS) {
-                let row = each(changed, |(row, _)| row.as_str());
+                let row = each(changed, |(row, _)| to_stored_json(row));
                 let were = changed.iter().filter(|(_, change)| change.was).count();
                 let sql = format!(
                     "DELETE FROM {table} AS t USING unnest($1::text[]) AS changed WHERE t.row = changed"
@@ -54,8 +55,8 @@ impl PostgresStore {
                 check_gone(transaction, &table, &of_rows, &[&row], (were, gone))?;
             }
             for added in split_changes(rows).upserts.chunks(ROWS) {
-                let row = each(added, |(row, _)| row.as_str());
-                let key = each(added, |(_, (key, _))| key.as_str());
+                let row = each(added, |(row, _)| to_stored_json(row));
+                let key = each(added, |(_, (key, _))| to_stored_json(key));
                 let epoch = each(added, |(_, (_, epoch))| epoch.cast_signed());
                 let sql = format!(
                     "INSERT INTO {table} (row, key, epoch)

@@ -10,7 +10,9 @@ use crate::credential::Credential;
 use crate::failpoint;
 use crate::sinks::decisions::LastDecisions;
 use crate::sinks::side::SideRow;
-use crate::tables::database::postgres::{connect, failure, from_stored_text};
+use crate::tables::database::postgres::{
+    connect, failure, from_stored_json, from_stored_text, to_stored_json,
+};
 use crate::tables::database::{self, DatabaseFailure, retry_until_reachable};
 use crate::tables::sink::changes::TableChanges;
 use crate::tables::sink::progress::{COUNTED, ForeignRows, ProgressRow, Rows};
@@ -309,7 +311,23 @@ impl TableStore for PostgresStore {
         })?;
         let select = format!("SELECT key, row FROM {table}");
         let rows: Vec<(String, String)> = self.rows(&select, |row| Ok((row.try_get(0)?, row.try_get(1)?)))?;
-        rows.into_iter().map(|(key, row)| side_row(key, &row)).collect()
+        let read: Vec<SideRow> = rows
+            .iter()
+            .map(|(key, row)| side_row(from_stored_json(key).into_owned(), &from_stored_json(row)))
+            .collect::<Result<_, _>>()?;
+        // Earlier versions wrote U+0000 as it is.
+        let older = |row: &str| to_stored_json(&from_stored_json(row)) != row;
+        for (key, row) in rows.iter().filter(|(_, row)| older(row)) {
+            let [key, now] = [key, row].map(|json| to_stored_json(&from_stored_json(json)).into_owned());
+            let sql = format!("UPDATE {table} SET row = $1, key = $2 WHERE row = $3");
+            self.with(|client| {
+                let mut transaction = begin(client)?;
+                let written =
+                    transaction.execute(&sql, &[&now, &key, row]).and_then(|_| transaction.commit());
+                written.map_err(|error| failure(&error))
+            })?;
+        }
+        Ok(read)
     }
 
     fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure> {
