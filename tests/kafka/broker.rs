@@ -157,7 +157,7 @@ impl Broker {
 
     pub(crate) fn make(&self, topic: &str, partitions: u32) {
         let wanted = TopicRequest { topic, partitions: Some(partitions), compacted: false };
-        assert_eq!(self.admin().ensure(wanted).unwrap().partitions, partitions);
+        assert_eq!(self.admin().ensure(wanted, &[]).unwrap().partitions, partitions);
     }
 
     /// Creates a topic with settings.

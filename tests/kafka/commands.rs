@@ -8,6 +8,7 @@ use crate::broker::Broker;
 
 pub(crate) const TESTS: &[Test] = &[
     ("commands::a_feed_is_produced_and_recorded", a_feed_is_produced_and_recorded),
+    ("commands::a_feed_of_any_time_is_produced", a_feed_of_any_time_is_produced),
     ("commands::bad_records_are_recorded_as_bad", bad_records_are_recorded_as_bad),
     ("commands::check_reaches_the_broker", check_reaches_the_broker),
 ];
@@ -62,6 +63,63 @@ fn a_feed_is_produced_and_recorded(broker: &Broker) {
         out.lines().all(|line| line.contains(",\"partition\":") && line.contains(",\"offset\":")),
         "{out}"
     );
+}
+
+/// A topic that `produce` makes takes and keeps records of any time; of another one its settings are named.
+fn a_feed_of_any_time_is_produced(broker: &Broker) {
+    let folder = tempfile::tempdir().unwrap();
+    let tomorrow = 86_400 + i64::try_from(dupflow_core::time::unix_milliseconds() / 1000).unwrap();
+    let times = [
+        "0".to_owned(),
+        "0.0004".to_owned(),
+        "1700000000".to_owned(),
+        tomorrow.to_string(),
+        "4102444799".to_owned(),
+    ];
+    let feed = |times: &[String]| -> String {
+        let line = |(n, ts)| format!("{{\"id\":\"d{n}\",\"ts\":{ts},\"text\":\"a text of some words\"}}\n");
+        times.iter().enumerate().map(line).collect()
+    };
+    std::fs::write(folder.path().join("feed.jsonl"), feed(&times)).unwrap();
+    let produce = &["produce", "-c", "d.toml", "--partitions", "1", "feed.jsonl"];
+    let made = Broker::name("topic");
+    deployment(broker, folder.path(), &made, "");
+    let (_, log) = succeeds(folder.path(), produce);
+    assert!(log.contains("a ts below a millisecond is written as 0.001 records=2"), "{log}");
+    assert!(!log.contains("retention.ms"), "{log}");
+    assert_eq!(broker.admin().setting(&made, "retention.ms").unwrap().as_deref(), Some("-1"));
+    let recorded = || {
+        let (out, log) = succeeds(folder.path(), &["record", "-c", "d.toml", "--until-now"]);
+        let ts = |line| serde_json::from_str::<serde_json::Value>(line).unwrap()["ts"].as_f64().unwrap();
+        (out.lines().map(ts).collect::<Vec<f64>>(), log)
+    };
+    let (written, log) = recorded();
+    #[expect(clippy::cast_precision_loss, reason = "a present time")]
+    let tomorrow_too = tomorrow as f64;
+    assert_eq!(written, [0.001, 0.001, 1.7e9, tomorrow_too, 4_102_444_799.0]);
+    assert!(!log.contains("the first records are gone"), "{log}");
+    broker.admin().truncate(&made, 0, 3).unwrap();
+    let (left, log) = recorded();
+    assert_eq!(left.len(), 2);
+    assert!(
+        log.contains("the first records are gone and are not read: partition 0 begins at offset 3"),
+        "{log}"
+    );
+
+    let kept_a_week = Broker::name("topic");
+    broker.make_with(&kept_a_week, 1, &[("retention.ms", "604800000")]);
+    deployment(broker, folder.path(), &kept_a_week, "");
+    let (_, log, good) = dupflow(folder.path(), produce);
+    let refused = format!("document \"d3\" has ts {tomorrow}, and the broker would refuse it");
+    assert!(
+        !good && log.contains(&refused) && log.contains("message.timestamp.after.max.ms=3600000"),
+        "{log}"
+    );
+    assert!(log.contains("has retention.ms=604800000") && log.contains("records=3"), "{log}");
+    let stamped = Broker::name("topic");
+    broker.make_with(&stamped, 1, &[("message.timestamp.type", "LogAppendTime")]);
+    deployment(broker, folder.path(), &stamped, "");
+    assert!(succeeds(folder.path(), produce).1.contains("message.timestamp.type=LogAppendTime"));
 }
 
 fn bad_records_are_recorded_as_bad(broker: &Broker) {

@@ -227,7 +227,7 @@ fn check_warns_and_creates_nothing(broker: &Broker) {
     let admin = broker.admin();
     let make = |topic: &str, settings: &[(&'static str, &'static str)]| {
         let wanted = TopicRequest { topic, partitions: Some(1), compacted: false };
-        admin.ensure_with(wanted, settings).unwrap();
+        admin.ensure(wanted, settings).unwrap();
     };
     let check = |state: &str| {
         let text = format!(

@@ -181,20 +181,11 @@ impl Admin {
         offset_range(&self.consumer, topic, partition, self.patience)
     }
 
-    /// Creates a topic if it is missing. Returns the topic.
+    /// Creates a topic with these settings if it is missing. Returns the topic.
     ///
     /// # Errors
     /// If the topic cannot be created.
-    pub fn ensure(&self, wanted: TopicRequest<'_>) -> Result<TopicInfo, KafkaFailure> {
-        let settings: &TopicSettings = if wanted.compacted { &[("cleanup.policy", "compact")] } else { &[] };
-        self.ensure_with(wanted, settings)
-    }
-
-    /// As [`Self::ensure`]; a topic that it creates has these settings.
-    ///
-    /// # Errors
-    /// If the topic cannot be created.
-    pub fn ensure_with(
+    pub fn ensure(
         &self,
         wanted: TopicRequest<'_>,
         settings: &TopicSettings,

@@ -87,6 +87,10 @@ impl KafkaFailure {
             | Code::SecurityDisabled
             | Code::InvalidArgument
             | Code::NotImplemented => Self::Fatal(format!("{what}: {code}")),
+            Code::BadCompression => Self::Retriable(format!(
+                "{what}: a batch cannot be decompressed: it is damaged, or it has more than \
+                 receive.message.max.bytes (100 MB by default): raise that in kafka.settings"
+            )),
             absent if is_absent(absent) => {
                 Self::Absent(format!("{what}: there is no such topic or partition"))
             }

@@ -131,7 +131,7 @@ impl KafkaOutput {
     /// Passes each committed change of rows in a topic of a side output; creates the topic if it is missing.
     pub(super) fn side_rows(&self, topic: &str, each: &mut dyn FnMut(SideDelta)) -> io::Result<()> {
         let admin = Admin::new(&self.connection).map_err(io_error)?;
-        admin.ensure_with(side_topic(topic), KEEPS_ALL).map_err(io_error)?;
+        admin.ensure(side_topic(topic), KEEPS_ALL).map_err(io_error)?;
         if let Some(why) = unknown_rows(&admin, topic).map_err(io_error)? {
             return Err(invalid_data(why));
         }

@@ -125,7 +125,7 @@ impl KafkaSink {
         let admin = Admin::new(&self.output.connection)?;
         let progress = &self.output.progress_topic;
         let marks = TopicRequest { topic: progress, partitions: Some(1), compacted: true };
-        let found = admin.ensure_with(marks, KEEPS_MARKS)?;
+        let found = admin.ensure(marks, KEEPS_MARKS)?;
         if found.partitions != 1 {
             return Err(KafkaFailure::Fatal(format!(
                 "topic \"{progress}\" has {} partitions: the topic of marks must have one",
@@ -134,10 +134,10 @@ impl KafkaSink {
         }
         self.owned.add(&admin, progress, TopicRole::Marks)?;
         let (wanted, settings) = output_topic(&self.output.topic, self.output.envelope);
-        admin.ensure_with(wanted, settings)?;
+        admin.ensure(wanted, settings)?;
         self.found = self.owned.add(&admin, &self.output.topic, TopicRole::Output)?;
         if let Some(topic) = &self.output.dead_letter {
-            admin.ensure_with(TopicRequest { topic, partitions: None, compacted: false }, KEEPS_ALL)?;
+            admin.ensure(TopicRequest { topic, partitions: None, compacted: false }, KEEPS_ALL)?;
             self.letters = self.owned.add(&admin, topic, TopicRole::Letters)?;
         }
         Ok(())
@@ -312,7 +312,7 @@ impl Sink for KafkaSink {
     fn side_rows(&mut self, name: &str, each: &mut dyn FnMut(SideDelta)) -> io::Result<()> {
         let admin = Admin::new(&self.output.connection).map_err(io_error)?;
         // No client joins the group of a topic that does not exist.
-        admin.ensure_with(side_topic(name), KEEPS_ALL).map_err(io_error)?;
+        admin.ensure(side_topic(name), KEEPS_ALL).map_err(io_error)?;
         // Before it is read: if it is created again meanwhile, the rows that were read are not in it.
         self.owned.add(&admin, name, TopicRole::Rows).map_err(io_error)?;
         self.owned.hold(TopicHolder::join(&self.output, name).map_err(io_error)?);

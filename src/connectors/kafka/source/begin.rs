@@ -43,7 +43,7 @@ impl PartitionStarts<'_> {
             (None, Start::Timestamp(ms)) => self.at_time(partitions, *ms)?,
             _ => Offsets::new(),
         };
-        let mut begin = Offsets::new();
+        let (mut begin, mut cut) = (Offsets::new(), Vec::new());
         for partition in 0..partitions {
             let (first, end) = self.held(partition)?;
             let at = match (named.and_then(|named| named.get(&partition)), &self.kafka.start) {
@@ -53,9 +53,19 @@ impl PartitionStarts<'_> {
                 (None, Start::Timestamp(_)) if from.is_none() => {
                     times.get(&partition).copied().unwrap_or(end)
                 }
-                (None, _) => first,
+                (None, _) => {
+                    cut.extend((first > 0).then_some((partition, first)));
+                    first
+                }
             };
             begin.insert(partition, at);
+        }
+        if let [(partition, first), ..] = cut[..] {
+            tracing::warn!(
+                partitions = cut.len(),
+                "{}: the first records are gone and are not read: partition {partition} begins at offset {first}",
+                self.kafka.what()
+            );
         }
         Ok(begin)
     }

@@ -3,3 +3,4 @@
 pub(in crate::cli) mod connect;
 pub mod produce;
 pub mod record;
+mod times;

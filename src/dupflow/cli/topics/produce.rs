@@ -14,6 +14,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseRecord, Producer as _};
 use serde_json::{Value, json};
 
+use super::times::{self, TopicTimes};
 use crate::cli::arguments::inputs::InputArgs;
 use crate::cli::arguments::problems::{self, Problems};
 use crate::cli::arguments::verbosity::Verbosity;
@@ -89,11 +90,8 @@ pub(in crate::cli) fn run(
     let (deployment, inputs) = problems.settle(deployment.zip(inputs))?;
     let SourceConfig::Kafka { topic, shape, .. } = &deployment.source else { bail!("no topic") };
 
-    Admin::new(&deployment.kafka)?.ensure(TopicRequest {
-        topic,
-        partitions: args.partitions,
-        compacted: false,
-    })?;
+    let admin = Admin::new(&deployment.kafka)?;
+    times::ensure(&admin, TopicRequest { topic, partitions: args.partitions, compacted: false })?;
     // Java clients choose the same partition for a key.
     let own = [("enable.idempotence", "true"), ("partitioner", "murmur2_random"), ("linger.ms", "20")];
     let producer = deployment.kafka.producer(&format!("topic \"{topic}\""), &own)?;
@@ -101,6 +99,7 @@ pub(in crate::cli) fn run(
         producer: &producer,
         topic,
         shape,
+        times: TopicTimes::of(&admin, topic)?,
         rate: args.rate,
         clock: SystemClock::start(),
         records: 0,
@@ -109,7 +108,8 @@ pub(in crate::cli) fn run(
     };
     let bad = BadRecords::default();
     for_each_event(inputs, &TextColumns::default(), &bad, |_, event| written.event(&event))?;
-    let ProducedRecords { records, bytes, failure, .. } = written;
+    let ProducedRecords { times, records, bytes, failure, .. } = written;
+    times.warn(topic);
     if let Some(refused) = failure {
         return Err(refused).context("nothing more was written");
     }
@@ -133,6 +133,7 @@ struct ProducedRecords<'a> {
     producer: &'a Producer,
     topic: &'a str,
     shape: &'a RecordShape,
+    times: TopicTimes,
     rate: Option<Rate>,
     clock: SystemClock,
     records: u64,
@@ -146,12 +147,16 @@ impl ProducedRecords<'_> {
         if self.failure.is_some() {
             return;
         }
+        let time = match self.times.time(event) {
+            Ok(time) => time,
+            Err(refused) => return self.failure = Some(refused),
+        };
         let value = event.text.as_deref().map(|text| value(self.shape, text));
         self.records += 1;
         self.bytes += (event.id.as_bytes().len() + value.as_ref().map_or(0, Vec::len)) as u64;
         let mut record: BaseRecord<'_, [u8], [u8]> = BaseRecord::to(self.topic).key(event.id.as_bytes());
         record.payload = value.as_deref();
-        record.timestamp = event.ts.map(milliseconds);
+        record.timestamp = time;
         self.failure = loop {
             match self.producer.send(record) {
                 Ok(()) => break None,
@@ -197,11 +202,6 @@ fn value(shape: &RecordShape, text: &str) -> Vec<u8> {
         ValueFormat::Auto | ValueFormat::Json => row().to_string().into_bytes(),
         ValueFormat::Debezium => json!({ "op": "u", "after": row() }).to_string().into_bytes(),
     }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "a time beyond all clocks is the last one")]
-fn milliseconds(ts: f64) -> i64 {
-    (ts * 1000.0).round() as i64
 }
 
 #[cfg(test)]
