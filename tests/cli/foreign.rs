@@ -41,7 +41,8 @@ fn refused() -> Vec<Case> {
             "a.zip",
             magic(b"PK\x03\x04"),
             "",
-            "a zip archive, which is not read: unpack it into a folder, and name that: unzip -q NAME -d FOLDER",
+            "a zip archive, which is not read: unpack it into a folder, and name that: \
+             unzip -q NAME -d FOLDER",
         ),
         ("a.jsonl.7z", magic(b"7z\xbc\xaf\x27\x1c"), "", "7z x -oFOLDER NAME"),
         ("a.tar", tar.clone(), "", "a tar archive, which is not read: unpack it into a folder"),

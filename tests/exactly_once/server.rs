@@ -212,8 +212,8 @@ pub(crate) struct Pooler {
 }
 
 impl Pooler {
-    /// The settings that a session has changed, whose connection the pooler now gives to another one, except for
-    /// the one that the pooler sets itself.
+    /// The settings that a session has changed, whose connection the pooler now gives to another one, except
+    /// for the one that the pooler sets itself.
     pub(crate) fn changed_settings(&self) -> Vec<String> {
         let mut client = Client::connect(&self.url, NoTls).unwrap();
         let sql = "SELECT name FROM pg_settings WHERE source = 'session' AND name <> 'application_name'";

@@ -86,7 +86,9 @@ fn a_feed_of_any_time_is_produced(broker: &Broker) {
     deployment(broker, folder.path(), &made, "");
     let (_, log) = succeeds(folder.path(), produce);
     assert!(log.contains("a ts below a millisecond is written as 0.001 records=2"), "{log}");
-    assert!(!log.contains("retention.ms"), "{log}");
+    let settings =
+        "cleanup.policy=delete, retention.ms=-1, retention.bytes=-1, message.timestamp.after.max.ms=";
+    assert!(log.contains(&format!("topic \"{made}\" is made, with {settings}")), "{log}");
     assert_eq!(broker.admin().setting(&made, "retention.ms").unwrap().as_deref(), Some("-1"));
     let recorded = || {
         let (out, log) = succeeds(folder.path(), &["record", "-c", "d.toml", "--until-now"]);

@@ -98,8 +98,8 @@ impl Dialect {
             || memchr3(self.delimiter, b'\r', b'\n', content).is_none() && !is_null(content)
     }
 
-    /// Appends cells with a delimiter between any two, and for each whether it is NULL. A single empty one is in
-    /// quotes, as it would be no row otherwise.
+    /// Appends cells with a delimiter between any two, and for each whether it is NULL. A single empty one is
+    /// in quotes, as it would be no row otherwise.
     pub(crate) fn push_row<'c>(self, cells: impl Iterator<Item = (&'c [u8], bool)>, out: &mut Vec<u8>) {
         let begin = out.len();
         for (place, (cell, is_null)) in cells.enumerate() {
@@ -230,9 +230,9 @@ impl Dialect {
     }
 
     /// Whether the content of a quoted cell in this place has the separators that the rest of its row,
-    /// further rows and the beginning of another one have. Texts have printable separators too: then there has
-    /// to be a whole row, and no blank or empty cell after a separator, as in a sentence, a list or a program.
-    /// What has doubled quotes was written with quotes.
+    /// further rows and the beginning of another one have. Texts have printable separators too: then there
+    /// has to be a whole row, and no blank or empty cell after a separator, as in a sentence, a list or a
+    /// program. What has doubled quotes was written with quotes.
     fn holds_rows(self, cell: &[u8], place: usize, columns: usize) -> bool {
         let is_written = self.quote.is_some_and(|quote| memmem::find(cell, &[quote; 2]).is_some());
         let mut left = line_ends(cell);

@@ -29,7 +29,8 @@ const FROM_ORC: Help =
      p.write_table(o.read_table(sys.argv[1]),sys.argv[2])' FILE out.parquet");
 /// A value of a nullable column is written as itself, and not within its type as by `avro-tools tojson`.
 const FROM_AVRO: Help = OfFile(
-    "python3 -c 'import sys,json,fastavro;[print(json.dumps(r,default=lambda v:v.decode() if isinstance(v,bytes) else str(v))) for r in \
+    "python3 -c 'import sys,json,fastavro;[print(json.dumps(r,default=lambda v:v.decode() \
+     if isinstance(v,bytes) else str(v))) for r in \
      fastavro.reader(open(sys.argv[1],\"rb\"))]' FILE",
 );
 /// Several files after each other are one of no format: a header would be a row, and of Parquet the last

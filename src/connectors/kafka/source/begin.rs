@@ -63,7 +63,8 @@ impl PartitionStarts<'_> {
         if let [(partition, first), ..] = cut[..] {
             tracing::warn!(
                 partitions = cut.len(),
-                "{}: the first records are gone and are not read: partition {partition} begins at offset {first}",
+                "{}: the first records are gone and are not read: partition {partition} begins at offset \
+                 {first}",
                 self.kafka.what()
             );
         }

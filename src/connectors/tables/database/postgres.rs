@@ -44,7 +44,8 @@ pub fn connect(url: &Credential, patience: Duration) -> Result<Client, DatabaseF
 /// Settings of a transaction. They make comparisons and writes independent of those of the server and of the
 /// role, and the server notices soon that this machine is gone.
 pub const SETTINGS: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL standard_conforming_strings = on;
-    SET LOCAL tcp_keepalives_idle = 30; SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 3";
+    SET LOCAL tcp_keepalives_idle = 30; SET LOCAL tcp_keepalives_interval = 10;
+    SET LOCAL tcp_keepalives_count = 3";
 
 /// Begins a transaction with the [`SETTINGS`] and further ones. Nothing is set for the connection: a pooler
 /// gives it to other programs too.
@@ -77,15 +78,15 @@ pub fn failure(error: &postgres::Error) -> DatabaseFailure {
     }
     DatabaseFailure::Refused(match code {
         "26000" | "42P05" => format!(
-            "{what}: a pooler gives each transaction another connection, and has to keep prepared statements: \
-             PgBouncer from 1.21 on, with max_prepared_statements, or else pool_mode = session"
+            "{what}: a pooler gives each transaction another connection, and has to keep prepared \
+             statements: PgBouncer from 1.21 on, with max_prepared_statements, or else pool_mode = session"
         ),
         _ => what,
     })
 }
 
-/// Error codes (SQLSTATE) of PostgreSQL, and their classes, with which a later attempt may succeed; any other one
-/// ends a run. From its appendix A, versions 15 to 18.
+/// Error codes (SQLSTATE) of PostgreSQL, and their classes, with which a later attempt may succeed; any other
+/// one ends a run. From its appendix A, versions 15 to 18.
 const PASSING: [(&str, &str); 13] = [
     ("08", "the connection"),
     ("40", "a transaction that has to be repeated: serialization, deadlock"),
@@ -106,8 +107,8 @@ fn passes(code: &str) -> bool {
     PASSING.iter().any(|(passing, _)| code.starts_with(passing))
 }
 
-/// The routine of the error that a prepared statement has other columns since `ALTER TABLE`; its code is that of
-/// any feature that is not supported. The next attempt prepares anew, and examines the columns.
+/// The routine of the error that a prepared statement has other columns since `ALTER TABLE`; its code is that
+/// of any feature that is not supported. The next attempt prepares anew, and examines the columns.
 const CHANGED_PLAN: &str = "RevalidateCachedQuery";
 
 /// An id as stored on the server, whose texts cannot contain U+0000: U+0000 becomes U+001A "0", and U+001A
@@ -147,8 +148,8 @@ pub fn from_stored_json(stored: &str) -> Cow<'_, str> {
     })
 }
 
-/// Replaces escaped characters of JSON. `other` is given one, and what is behind it; it returns what to write,
-/// and how many bytes behind are left out.
+/// Replaces escaped characters of JSON. `other` is given one, and what is behind it; it returns what to
+/// write, and how many bytes behind are left out.
 fn escapes(json: &str, other: impl Fn(&str, &[u8]) -> Option<(&'static str, usize)>) -> Cow<'_, str> {
     let bytes = json.as_bytes();
     let (mut out, mut from, mut at) = (String::new(), 0, 0);
@@ -194,7 +195,8 @@ mod tests {
         for (code, _) in PASSING {
             assert!(raised(&of_class(code)).is_retriable(), "{code}");
         }
-        let ending = "0A000 22021 22P05 23505 25001 25P02 26000 28000 28P01 3D000 42501 42703 42P01 42P05 55000 57P04 XX001";
+        let ending = "0A000 22021 22P05 23505 25001 25P02 26000 28000 28P01 3D000 42501 42703 42P01 42P05 \
+                      55000 57P04 XX001";
         for code in ending.split(' ') {
             let failure = raised(code);
             assert!(!failure.is_retriable(), "{code}");

@@ -19,8 +19,8 @@
 //!
 //! **Regression.** After a restore, the promotion of a standby, TRUNCATE, or the restart of a sequence, rows
 //! below the position would never be read, and rows that were read may no longer exist. Each round looks at
-//! what stays the same, at the greatest order, and at that count ([`TableLook`]). The mark stores the look for
-//! the next run. A regression, or a row that was committed too late, ends the run; a start is refused, or
+//! what stays the same, at the greatest order, and at that count ([`TableLook`]). The mark stores the look
+//! for the next run. A regression, or a row that was committed too late, ends the run; a start is refused, or
 //! reads everything again.
 //!
 //! **Why none is doubled.** An event of a later epoch replaces the document, with any offset, so reading a

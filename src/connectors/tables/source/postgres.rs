@@ -299,8 +299,8 @@ const IDENTITY: [&str; 6] =
     ["system identifier", "timeline", "identity (oid)", "order column", "definition", "database"];
 
 /// The query of a look: the snapshot, whether the server is a standby, the newest order, the clock, where the
-/// rows are stored, the [`IDENTITY`], the next transaction, whose number is counted from the third, and how far
-/// the log is durable: after a crash no number of a transaction need stay as it was.
+/// rows are stored, the [`IDENTITY`], the next transaction, whose number is counted from the third, and how
+/// far the log is durable: after a crash no number of a transaction need stay as it was.
 fn look_query(
     client: &mut Client,
     table: &DatabaseTable,

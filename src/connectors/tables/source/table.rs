@@ -111,8 +111,8 @@ pub(super) struct TableRow {
     pub(super) fields: Vec<Option<Vec<u8>>>,
 }
 
-/// Whether a value marks its row as deleted, by its text: it is not empty, no 0 in any notation of numbers, no
-/// "false" or "no" as PostgreSQL accepts them, and no infinite time, which has not come.
+/// Whether a value marks its row as deleted, by its text: it is not empty, no 0 in any notation of numbers,
+/// no "false" or "no" as PostgreSQL accepts them, and no infinite time, which has not come.
 pub(super) fn is_deleted(value: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(value) else { return true };
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');

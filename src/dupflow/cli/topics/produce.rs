@@ -91,7 +91,11 @@ pub(in crate::cli) fn run(
     let SourceConfig::Kafka { topic, shape, .. } = &deployment.source else { bail!("no topic") };
 
     let admin = Admin::new(&deployment.kafka)?;
-    times::ensure(&admin, TopicRequest { topic, partitions: args.partitions, compacted: false })?;
+    let wanted = TopicRequest { topic, partitions: args.partitions, compacted: false };
+    if let Some(settings) = times::make(&admin, wanted)? {
+        let settings: Vec<_> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        verbosity.print(&format!("topic \"{topic}\" is made, with {}\n", settings.join(", ")))?;
+    }
     // Java clients choose the same partition for a key.
     let own = [("enable.idempotence", "true"), ("partitioner", "murmur2_random"), ("linger.ms", "20")];
     let producer = deployment.kafka.producer(&format!("topic \"{topic}\""), &own)?;
@@ -99,7 +103,7 @@ pub(in crate::cli) fn run(
         producer: &producer,
         topic,
         shape,
-        times: TopicTimes::of(&admin, topic)?,
+        times: TopicTimes::from_settings(&admin, topic)?,
         rate: args.rate,
         clock: SystemClock::start(),
         records: 0,

@@ -18,21 +18,28 @@ pub(super) struct TopicTimes {
     rounded: u64,
 }
 
-/// Settings of a topic for a feed of any time. Brokers before 3.6 have no limit, and do not know the last one.
+/// Settings of a topic for a feed of any time. Brokers before 3.6 have no limit, and do not know the last
+/// one.
 const ANY_TIME: &TopicSettings =
     &[KEEPS_ALL[0], KEEPS_ALL[1], KEEPS_ALL[2], ("message.timestamp.after.max.ms", "9223372036854775807")];
 
-/// Makes a topic that keeps records of any time, if it is missing.
-pub(super) fn ensure(admin: &Admin, wanted: TopicRequest<'_>) -> Result<(), KafkaFailure> {
+/// Makes a topic that keeps records of any time, if it is missing. Returns its settings.
+pub(super) fn make(
+    admin: &Admin,
+    wanted: TopicRequest<'_>,
+) -> Result<Option<&'static TopicSettings>, KafkaFailure> {
+    if admin.find(wanted.topic)?.is_some() {
+        return Ok(None);
+    }
     match admin.ensure(wanted, ANY_TIME) {
-        Err(KafkaFailure::Fatal(_)) => admin.ensure(wanted, KEEPS_ALL).map(drop),
-        made => made.map(drop),
+        Err(KafkaFailure::Fatal(_)) => admin.ensure(wanted, KEEPS_ALL).map(|_| Some(KEEPS_ALL)),
+        made => made.map(|_| Some(ANY_TIME)),
     }
 }
 
 impl TopicTimes {
     /// Reads the settings of a topic.
-    pub(super) fn of(admin: &Admin, topic: &str) -> Result<Self, KafkaFailure> {
+    pub(super) fn from_settings(admin: &Admin, topic: &str) -> Result<Self, KafkaFailure> {
         let names = [
             "message.timestamp.type",
             "message.timestamp.after.max.ms",
@@ -46,8 +53,8 @@ impl TopicTimes {
         };
         if stamp.as_deref() == Some("LogAppendTime") {
             tracing::warn!(
-                "topic \"{topic}\" has message.timestamp.type=LogAppendTime: each record has the time when it \
-                 is written, and not its ts"
+                "topic \"{topic}\" has message.timestamp.type=LogAppendTime: each record has the time when \
+                 it is written, and not its ts"
             );
             return Ok(Self::default());
         }
@@ -73,7 +80,8 @@ impl TopicTimes {
                 let id = String::from_utf8_lossy(event.id.as_bytes());
                 return Err(KafkaFailure::Fatal(format!(
                     "document \"{id}\" has ts {ts}, and the broker would refuse it by the topic's \
-                     {name}={most}: set that to 9223372036854775807, for instance with kafka-configs.sh --alter"
+                     {name}={most}: set that to 9223372036854775807, for instance with kafka-configs.sh \
+                     --alter"
                 )));
             }
         }
@@ -85,8 +93,8 @@ impl TopicTimes {
         if let (Some(most), 1..) = (self.retention, self.expired) {
             tracing::warn!(
                 records = self.expired,
-                "topic \"{topic}\" has retention.ms={most}: the broker deletes records that are older, as these \
-                 are, and a run that comes later does not read them. Set it to -1, for instance with \
+                "topic \"{topic}\" has retention.ms={most}: the broker deletes records that are older, as \
+                 these are, and a run that comes later does not read them. Set it to -1, for instance with \
                  kafka-configs.sh --alter, and write the feed again"
             );
         }

@@ -30,7 +30,8 @@ pub(super) const WRITER: &str =
 /// Where a policy would hide rows from a statement, it fails. A lock is waited for in turns, so that the wait
 /// is logged. A commit is on disk when it returns.
 const WRITING: &str = "SET LOCAL row_security = off; SET LOCAL lock_timeout = '10s';
-    SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = 'off'";
+    SELECT set_config('synchronous_commit', 'local', true)
+    WHERE current_setting('synchronous_commit') = 'off'";
 
 /// Begins a transaction.
 pub(super) fn begin(client: &mut Client) -> Result<Transaction<'_>, DatabaseFailure> {

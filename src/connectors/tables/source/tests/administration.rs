@@ -82,8 +82,8 @@ const ACTS: [Act; 19] = [
     Act {
         what: "another table under its name",
         sqlite: Some((
-            "ALTER TABLE pages RENAME TO before; CREATE TABLE pages AS SELECT * FROM before; UPDATE pages SET \
-             body = 'other' WHERE id = 'old1'",
+            "ALTER TABLE pages RENAME TO before; CREATE TABLE pages AS SELECT * FROM before; UPDATE pages \
+             SET body = 'other' WHERE id = 'old1'",
             [Unseen; 2],
         )),
         postgres: Some((
@@ -389,8 +389,8 @@ mod postgres {
         ] {
             let column = format!("ALTER TABLE pages DROP gone; ALTER TABLE pages ADD gone {declared}");
             let rows = format!(
-                "TRUNCATE pages; INSERT INTO pages (id, body, version, gone) VALUES ('alive', 'x', 1, {alive}), \
-                 ('default', 'x', 2, NULL), ('deleted', 'x', 3, {deleted})"
+                "TRUNCATE pages; INSERT INTO pages (id, body, version, gone) VALUES ('alive', 'x', 1, \
+                 {alive}), ('default', 'x', 2, NULL), ('deleted', 'x', 3, {deleted})"
             );
             run(&format!("{column}; {rows}"));
             assert_eq!(fresh(table).into_keys().collect::<Vec<_>>(), ["alive", "default"], "{declared}");
