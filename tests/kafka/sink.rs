@@ -143,6 +143,7 @@ fn deltas_letters_and_marks(broker: &Broker) {
         letter(Some(b"k"), Some(b"\xff{".to_vec())),
         letter(None, None),
         letter(None, Some(vec![b'x'; 600_000])),
+        letter(Some(&vec![b'k'; 900_000]), Some(vec![b'x'; 900_000])),
     ];
     sink.epoch(
         &Progress { epoch: 1, ..Progress::default() },
@@ -168,7 +169,7 @@ fn deltas_letters_and_marks(broker: &Broker) {
     assert_eq!(read.letters_topic.as_ref().map(|topic| &*topic.name), Some(&*letters));
     assert_eq!(Mark { letters_topic: None, ..*read }, mark(&output, 3));
 
-    let found = letters_in(broker, &letters, 3);
+    let found = letters_in(broker, &letters, 4);
     let headers = "reason=not_json input=in partition=3 offset=17".to_owned();
     assert_eq!(found[0], (Some(b"k".to_vec()), Some(b"\xff{".to_vec()), headers.clone()));
     assert_eq!(found[1], (None, None, headers.clone()));
@@ -176,6 +177,10 @@ fn deltas_letters_and_marks(broker: &Broker) {
         (found[2].1.as_ref().unwrap().len(), &found[2].2),
         (512 << 10, &format!("{headers} bytes=600000"))
     );
+    // Neither fits beside the other into a record that a broker takes by default.
+    let (key, value, cut) = &found[3];
+    assert_eq!((key.as_ref().unwrap().len(), value.as_ref().unwrap().len()), (128 << 10, 512 << 10));
+    assert_eq!(cut, &format!("{headers} bytes=900000 key_bytes=900000"));
 }
 
 fn upserts(broker: &Broker) {

@@ -48,7 +48,10 @@ impl KafkaFailure {
             | Code::InvalidProducerEpoch
             | Code::InvalidProducerIdMapping
             | Code::UnknownProducerId
-            | Code::TransactionCoordinatorFenced => Self::Fenced(format!("{what}: {code}")),
+            | Code::TransactionCoordinatorFenced => Self::Fenced(format!(
+                "{what}: {code}: a later producer has this transactional id, or the broker has ended a \
+                 transaction that took longer than its timeout"
+            )),
             Code::TopicAuthorizationFailed
             | Code::ClusterAuthorizationFailed
             | Code::GroupAuthorizationFailed

@@ -18,9 +18,10 @@ use dupflow_core::time::{Epoch, EpochTimes, unix_milliseconds};
 /// Separates the two ids of a key.
 const NUL: u8 = 0;
 
-/// Limit of the payload of a dead letter in bytes, inclusive: 512 KiB. A longer one is truncated, since
-/// brokers accept records of 1 MB by default.
+/// Limits of the payload and of the key of a dead letter in bytes, inclusive: 512 KiB and 128 KiB. Longer
+/// ones are truncated, since brokers accept records of 1 MB by default.
 pub(super) const LETTER_BYTES: usize = 512 << 10;
+pub(super) const LETTER_KEY_BYTES: usize = 128 << 10;
 
 /// Encoded records and dead letters of one commit.
 #[derive(Debug, Default)]

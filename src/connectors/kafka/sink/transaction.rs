@@ -9,7 +9,7 @@ use rdkafka::producer::{BaseRecord, Producer as _};
 use rdkafka::types::RDKafkaErrorCode;
 
 use super::claim::Claim;
-use super::outgoing::{LETTER_BYTES, Outgoing};
+use super::outgoing::{LETTER_BYTES, LETTER_KEY_BYTES, Outgoing};
 use super::output::KafkaOutput;
 use super::owned::{OwnedTopics, TopicRole};
 use super::read;
@@ -240,23 +240,25 @@ impl Transactions {
             )?;
         }
         for letter in dead_letter.iter().flat_map(|_| outgoing.kept_letters()) {
-            let whole = letter.raw.as_deref();
-            let raw = whole.map(|raw| &raw[..raw.len().min(LETTER_BYTES)]);
+            let (raw, bytes) = cut(letter.raw.as_deref(), LETTER_BYTES);
+            let (key, key_bytes) = cut(letter.key.as_deref(), LETTER_KEY_BYTES);
             let position = letter.position;
-            let numbers = [("partition", u64::from(position.partition)), ("offset", position.offset)]
-                .map(|(name, n)| (name, n.to_string()));
+            let numbers = [
+                ("partition", Some(u64::from(position.partition))),
+                ("offset", Some(position.offset)),
+                ("bytes", bytes),
+                ("key_bytes", key_bytes),
+            ];
+            let numbers = numbers.into_iter().filter_map(|(name, n)| Some((name, n?.to_string())));
             let mut headers = OwnedHeaders::new()
                 .insert(Header { key: "reason", value: Some(&*letter.reason) })
                 .insert(Header { key: "input", value: Some(&*letter.input) });
-            for (key, value) in &numbers {
-                headers = headers.insert(Header { key, value: Some(value) });
-            }
-            if let Some(cut) = whole.filter(|whole| whole.len() > LETTER_BYTES) {
-                headers = headers.insert(Header { key: "bytes", value: Some(&cut.len().to_string()) });
+            for (name, value) in numbers {
+                headers = headers.insert(Header { key: name, value: Some(&value) });
             }
             let mut record: BaseRecord<'_, [u8], [u8]> =
                 BaseRecord::to(dead_letter.as_deref().unwrap_or_default()).headers(headers);
-            record.key = letter.key.as_deref();
+            record.key = key;
             record.payload = raw;
             send(producer, &self.owned, record)?;
         }
@@ -362,6 +364,12 @@ fn next_step(error: &RDKafkaError) -> NextStep {
     } else {
         NextStep::Unknown
     }
+}
+
+/// The first bytes, and the length if that is not all of them.
+fn cut(whole: Option<&[u8]>, most: usize) -> (Option<&[u8]>, Option<u64>) {
+    let length = whole.filter(|whole| whole.len() > most).map(|whole| whole.len() as u64);
+    (whole.map(|whole| &whole[..whole.len().min(most)]), length)
 }
 
 /// Passes a record to the client; waits while its queue is full.
