@@ -38,6 +38,8 @@ pub(super) struct PostgresRows {
     below: Statement,
     /// What each transaction begins with.
     settings: String,
+    /// Whether it is a query, a view or a foreign table, or has foreign partitions.
+    is_derived: bool,
     /// The type of the order, and the search path by which a query finds its tables.
     identity: BTreeMap<String, String>,
     /// Order and id of the last returned row.
@@ -67,7 +69,7 @@ impl PostgresRows {
         let settings = format!(
             "{SETTINGS}; {READING}; SET LOCAL search_path = {path}; SET LOCAL row_security = {security}"
         );
-        let (relation, resolved) = resolve(&mut client, table).map_err(failed)?;
+        let (relation, resolved, is_derived) = resolve(&mut client, table).map_err(failed)?;
         let described = client.prepare(&format!("SELECT * FROM {relation} LIMIT 0")).map_err(failed)?;
         let columns: Vec<(String, Type)> = described
             .columns()
@@ -172,6 +174,7 @@ impl PostgresRows {
             look,
             below,
             settings,
+            is_derived,
             identity,
             last: None,
             snapshot: None,
@@ -280,18 +283,24 @@ impl AtOrder {
     }
 }
 
-/// The text after FROM, and for a table its name with its schema: found once, so that a search path that
-/// changes finds no other one.
-fn resolve(client: &mut Client, table: &DatabaseTable) -> Result<(String, Option<String>), postgres::Error> {
-    let Relation::Table(name) = &table.relation else { return Ok((table.relation(), None)) };
+/// The text after FROM, for a table its name with its schema, and whether it [is
+/// derived](TableRows::is_derived). Found once, so that a search path that changes finds no other one.
+fn resolve(
+    client: &mut Client,
+    table: &DatabaseTable,
+) -> Result<(String, Option<String>, bool), postgres::Error> {
+    let Relation::Table(name) = &table.relation else { return Ok((table.relation(), None, true)) };
     let found = client.query_opt(
-        "SELECT nspname, relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-         WHERE pg_class.oid = to_regclass($1)",
+        "SELECT nspname, relname, relkind IN ('v', 'f') OR EXISTS (
+            SELECT FROM pg_partition_tree(c.oid) JOIN pg_class part ON part.oid = relid
+            WHERE part.relkind = 'f')
+         FROM pg_class c JOIN pg_namespace ON pg_namespace.oid = c.relnamespace
+         WHERE c.oid = to_regclass($1)",
         &[&quoted_path(name)],
     )?;
-    let Some(row) = found else { return Ok((table.relation(), None)) };
+    let Some(row) = found else { return Ok((table.relation(), None, true)) };
     let full = format!("{}.{}", quoted(row.try_get(0)?), quoted(row.try_get(1)?));
-    Ok((format!("{full} AS source"), Some(full)))
+    Ok((format!("{full} AS source"), Some(full), row.try_get(2)?))
 }
 
 /// What stays the same, in the order of a [`look_query`], as far as the role may see it.
@@ -479,6 +488,10 @@ impl TableRows for PostgresRows {
     fn count(&mut self) -> Result<u64, DatabaseFailure> {
         let sql = format!("SELECT count(*) FROM {}", self.relation);
         self.number(&sql)
+    }
+
+    fn is_derived(&self) -> bool {
+        self.is_derived
     }
 
     /// If no transaction has begun to write or has ended since the last call, nothing has changed. A standby

@@ -386,6 +386,12 @@ impl TableRows for SqliteRows {
         self.number(&format!("SELECT count(*) FROM {}", self.relation))
     }
 
+    fn is_derived(&self) -> bool {
+        let Some(table) = &self.table else { return true };
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE";
+        self.connection.query_row(sql, [table], |row| row.get(0)) != Ok(1)
+    }
+
     fn has_changed(&mut self) -> Result<bool, DatabaseFailure> {
         if which(&self.place)? != self.number {
             return Err(DatabaseFailure::Away(format!("{} was replaced", self.path.display())));

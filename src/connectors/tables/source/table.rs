@@ -181,6 +181,10 @@ pub(super) trait TableRows: Send {
     /// Number of rows.
     fn count(&mut self) -> Result<u64, DatabaseFailure>;
 
+    /// Whether rows may change without a write that [`Self::has_changed`] sees: those of a query, a view or a
+    /// foreign table.
+    fn is_derived(&self) -> bool;
+
     /// Whether the table may have changed since the last call.
     fn has_changed(&mut self) -> Result<bool, DatabaseFailure>;
 }

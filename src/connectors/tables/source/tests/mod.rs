@@ -235,6 +235,10 @@ impl<F: FnOnce() + Send> TableRows for Meanwhile<F> {
         self.0.count()
     }
 
+    fn is_derived(&self) -> bool {
+        self.0.is_derived()
+    }
+
     fn has_changed(&mut self) -> Result<bool, DatabaseFailure> {
         self.0.has_changed()
     }
