@@ -118,7 +118,12 @@ impl Server {
             self.port
         );
         std::fs::write(&settings, text).unwrap();
-        let started = self.command(program).arg("-q").arg(&settings).stderr(Stdio::null()).spawn().unwrap();
+        // It changes its user itself: a program between would be killed in its place.
+        let user: &[&str] = if is_root() { &["-u", "postgres"] } else { &[] };
+        let [stdin, stdout, stderr] = std::array::from_fn(|_| Stdio::null());
+        let mut command = Command::new(program);
+        command.args(user).arg("-q").arg(&settings).stdin(stdin).stdout(stdout).stderr(stderr);
+        let started = command.spawn().unwrap();
         let pooler = Pooler { started, url: format!("postgres://postgres@127.0.0.1:{port}/postgres") };
         let until = Instant::now() + BOUND;
         while let Err(error) = Client::connect(&pooler.url, NoTls) {
@@ -128,8 +133,8 @@ impl Server {
         Ok(pooler)
     }
 
-    /// A program of the server, or another one, run as a user that the server accepts.
-    fn command(&self, program: impl AsRef<Path>) -> Command {
+    /// A program of the server, run as a user that the server accepts.
+    fn command(&self, program: &str) -> Command {
         let program = self.binaries.join(program);
         let mut command = if is_root() {
             let mut command = Command::new("runuser");

@@ -477,8 +477,9 @@ mod postgres {
         live.turn().unwrap_or_else(|_| panic!("the first round failed"));
         server.kill();
         server.restart();
+        // Unless the server has noted the present number meanwhile, as it does every few seconds.
         let written = "INSERT INTO pages (id, body, version) VALUES ('n', 'x', 300) RETURNING txid_current()";
-        assert_eq!(server.client().query_one(written, &[]).unwrap().get::<_, i64>(0), numbered);
+        assert!(server.client().query_one(written, &[]).unwrap().get::<_, i64>(0) >= numbered);
         assert!(matches!(live.turn(), Err(RoundEnd::Away(_))), "the connection was lost");
         goes_on(&mut live);
         assert_eq!(live.found, fresh(table));
