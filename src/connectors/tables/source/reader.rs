@@ -21,9 +21,9 @@ use dupflow_core::time::{Clock, SystemClock};
 const BATCH_BYTES: usize = 128 << 10;
 const BATCH_RECORDS: usize = 128;
 
-/// A query, a view or a foreign table is read again after so many looks, even if nothing was written: its
+/// A query, a view or a foreign table is read again after so many polls, even if nothing was written: its
 /// rows may depend on the time of day, or on another server.
-const LOOKS: u32 = 60;
+const POLLS: u32 = 60;
 
 /// The longest pause after a round.
 const MOST_PAUSE: Duration = Duration::from_secs(60);
@@ -52,7 +52,7 @@ pub(super) struct TableReading {
     /// The last look, and the looks for the marks.
     look: Option<TableLook>,
     log: Arc<TableLog>,
-    /// Looks since the last round.
+    /// Polls since the last round.
     idle: u32,
     /// Whether the present round has pushed a row.
     pushed: bool,
@@ -174,7 +174,7 @@ impl TableReading {
         };
         self.idle += 1;
         let has_changed = rows.has_changed().map_err(|failure| self.failed(failure))?;
-        if has_changed || self.idle >= LOOKS && rows.is_derived() {
+        if has_changed || self.idle >= POLLS && rows.is_derived() {
             self.idle = 0;
             let ended = self.round(&mut *rows, queue, bad);
             // An epoch has each row at most once. The next round may read rows again, also after a round that

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use postgres::{Client, IsolationLevel, Transaction};
 
-use super::parameters::{failure_on, insert, is_true};
+use super::parameters::{each, failure_on, insert, is_true};
 use crate::credential::Credential;
 use crate::failpoint;
 use crate::sinks::decisions::LastDecisions;
@@ -176,6 +176,28 @@ impl PostgresStore {
         DatabaseFailure::Refused(all.join(". "))
     }
 
+    /// Rewrites the rows of a side output, key and row, in which an earlier version wrote U+0000 as it is.
+    fn respell(&mut self, table: &str, rows: &[(String, String)]) -> Result<(), DatabaseFailure> {
+        let stored = |json: &String| to_stored_json(&from_stored_json(json)).into_owned();
+        let older: Vec<_> = rows.iter().filter(|(_, row)| stored(row) != *row).collect();
+        if older.is_empty() {
+            return Ok(());
+        }
+        let was = each(&older, |(_, row)| row.as_str());
+        let (key, row) = (each(&older, |(key, _)| stored(key)), each(&older, |(_, row)| stored(row)));
+        let sql = format!(
+            "UPDATE {table} AS t SET row = now.row, key = now.key
+             FROM unnest($1::text[], $2::text[], $3::text[]) AS now (was, key, row) WHERE t.row = now.was"
+        );
+        retry_until_reachable("output postgres", None, || {
+            self.with(|client| {
+                let mut transaction = begin(client)?;
+                let written = transaction.execute(&sql, &[&was, &key, &row]);
+                written.and_then(|_| transaction.commit()).map_err(|error| failure(&error))
+            })
+        })
+    }
+
     /// Runs a query and parses its rows; waits for an unreachable server.
     pub(super) fn rows<T>(
         &mut self,
@@ -312,23 +334,11 @@ impl TableStore for PostgresStore {
         })?;
         let select = format!("SELECT key, row FROM {table}");
         let rows: Vec<(String, String)> = self.rows(&select, |row| Ok((row.try_get(0)?, row.try_get(1)?)))?;
-        let read: Vec<SideRow> = rows
-            .iter()
-            .map(|(key, row)| side_row(from_stored_json(key).into_owned(), &from_stored_json(row)))
-            .collect::<Result<_, _>>()?;
-        // Earlier versions wrote U+0000 as it is.
-        let older = |row: &str| to_stored_json(&from_stored_json(row)) != row;
-        for (key, row) in rows.iter().filter(|(_, row)| older(row)) {
-            let [key, now] = [key, row].map(|json| to_stored_json(&from_stored_json(json)).into_owned());
-            let sql = format!("UPDATE {table} SET row = $1, key = $2 WHERE row = $3");
-            self.with(|client| {
-                let mut transaction = begin(client)?;
-                let written =
-                    transaction.execute(&sql, &[&now, &key, row]).and_then(|_| transaction.commit());
-                written.map_err(|error| failure(&error))
-            })?;
-        }
-        Ok(read)
+        self.respell(&table, &rows)?;
+        let read = |(key, row): &(String, String)| {
+            side_row(from_stored_json(key).into_owned(), &from_stored_json(row))
+        };
+        rows.iter().map(read).collect()
     }
 
     fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure> {
