@@ -231,12 +231,13 @@ impl Dialect {
 
     /// Whether the content of a quoted cell in this place has the separators that the rest of its row,
     /// further rows and the beginning of another one have. Texts have printable separators too: then there
-    /// has to be a whole row, and no blank or empty cell after a separator, as in a sentence, a list or a
-    /// program. What has doubled quotes was written with quotes.
+    /// has to be a whole row, of three columns or more, and no blank or empty cell after a separator, as in a
+    /// sentence, a list of pairs or a program. What has doubled quotes was written with quotes.
     fn holds_rows(self, cell: &[u8], place: usize, columns: usize) -> bool {
         let is_written = self.quote.is_some_and(|quote| memmem::find(cell, &[quote; 2]).is_some());
         let mut left = line_ends(cell);
-        let is_separator = self.delimiter.is_ascii_control() || left > 1 && self.separates(cell);
+        let is_separator =
+            self.delimiter.is_ascii_control() || columns > 2 && left > 1 && self.separates(cell);
         if !is_separator || columns < 2 || place >= columns || is_written {
             return false;
         }

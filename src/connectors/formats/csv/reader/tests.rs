@@ -331,6 +331,11 @@ fn an_open_quote_is_noticed_with_every_separator() {
         let list = ["id;text", "1;\"Apples", "Milk; 2", "Eggs; 3\"", "2;last", ""];
         let expected = if delimiter == b'\t' { (1, vec![BadRecord::OpenQuote]) } else { (2, Vec::new()) };
         assert_eq!(read_with(&list), expected, "{delimiter}");
+        // Two columns are what a list of pairs looks like.
+        let prices =
+            ["id;text", "1;\"today", "apples;12", "pears;15\"", "2;\"today", "apples;12", "pears;15\"", ""];
+        let of_prices = if delimiter == b'\t' { (0, vec![BadRecord::OpenQuote; 2]) } else { (2, Vec::new()) };
+        assert_eq!(read_with(&prices), of_prices, "{delimiter}");
     }
 }
 
