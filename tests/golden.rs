@@ -12,14 +12,14 @@ use dupflow::config::{BUILT_IN, Plan};
 use dupflow::core::Detector;
 use dupflow::core::block::hamming::{Design, DesignKind, HammingTables};
 use dupflow::core::block::{Banding, Blocking, HotRule};
-use dupflow::core::hash::{bytes, fold, mix, token};
+use dupflow::core::hash::{TokenHash, bytes, fold, mix, token};
 use dupflow::core::sketch::{
-    Scheme, SectionBase, SectionMode, SketchKind, SketchMaker, SketchParams, SketchRef, VERSION,
+    Scheme, SectionBase, SectionMode, SketchKind, SketchMaker, SketchParams, SketchRef, Ties, VERSION,
 };
 use dupflow::core::text::measures::Measure;
 use dupflow::core::text::{
-    Featurizer, Field, Html, Idf, IdfForm, IdfTable, Language, Marks, Normalize, Shingle, Spaceless, Stem,
-    TextRules, Weights, readable,
+    Featurizer, Field, Fold, Folds, Html, Idf, IdfForm, IdfTable, Invisible, Language, Marks, Normalize,
+    Shingle, Spaceless, Stem, TextRules, Weights, readable,
 };
 
 /// Values by name, in hexadecimal, since JSON has no integers of 64 bits.
@@ -68,8 +68,13 @@ fn pages() -> Answers {
         .into()
 }
 
+/// The defaults of `[text]` when the golden values were recorded.
+fn earlier() -> TextRules {
+    TextRules { normalize: Normalize::None, invisible: Invisible::Keep, ..TextRules::default() }
+}
+
 fn features() -> Answers {
-    let default = TextRules::default();
+    let default = earlier();
     let rules = [
         ("words:3", default.clone()),
         ("words:3 split", TextRules { marks: Marks::Split, ..default.clone() }),
@@ -89,6 +94,9 @@ fn features() -> Answers {
         ),
         ("english stems", TextRules { stem: Stem::Language(Language::English), ..default.clone() }),
         ("stop words", TextRules { stop_words: vec!["over".into(), "the".into()], ..default }),
+        ("by default", TextRules::default()),
+        ("folded", TextRules { folds: Folds::new(Fold::ALL), ..TextRules::default() }),
+        ("under a secret", TextRules { hash: TokenHash::keyed([1, 2], 3), ..TextRules::default() }),
     ];
     let of = |(name, text_rules): (&str, TextRules)| {
         let mut featurizer = Featurizer::new(text_rules);
@@ -106,8 +114,12 @@ fn features() -> Answers {
 /// The canonical bytes and the fingerprint of the scheme of each shipped pipeline, and of schemes that
 /// together use every option.
 fn schemes() -> Answers {
-    let plan =
-        |pipeline: &str, html: &str| Plan::load(pipeline, &[format!("text.html={html}")]).unwrap().scheme;
+    let plan = |pipeline: &str, html: &str| {
+        let mut set: Vec<_> = ["text.normalize=none", "text.invisible=keep"].map(str::to_owned).into();
+        set.push(format!("text.html={html}"));
+        set.extend((pipeline == "simhash").then(|| "sketch.ties=one".to_owned()));
+        Plan::load(pipeline, &set).unwrap().scheme
+    };
     // `none` is how pages were treated before `text.html` existed. A fingerprint is no page.
     let mut all: Vec<(String, Scheme)> = BUILT_IN
         .iter()
@@ -116,6 +128,12 @@ fn schemes() -> Answers {
         .collect();
     all.push(("fingerprint".to_owned(), Plan::load("fingerprint", &[]).unwrap().scheme));
     all.push(("minhash, pages read".to_owned(), plan("minhash", "text")));
+    let set = ["text.fold=[\"ё\", \"arabic\"]", "text.secret=twenty characters, at least"].map(str::to_owned);
+    all.extend([
+        ("minhash, by default".to_owned(), Plan::load("minhash", &[]).unwrap().scheme),
+        ("simhash, by default".to_owned(), Plan::load("simhash", &[]).unwrap().scheme),
+        ("minhash, folded, under a secret".to_owned(), Plan::load("minhash", &set).unwrap().scheme),
+    ]);
     let field = |name: &str, weight| Field { name: name.to_owned(), weight };
     let table = IdfTable::new(3, [(1, 3), (2, 1)]);
     let full = TextRules {
@@ -125,6 +143,9 @@ fn schemes() -> Answers {
         spaceless: Spaceless::Run,
         marks: Marks::Split,
         normalize: Normalize::Nfkc,
+        invisible: Invisible::Keep,
+        folds: Folds::default(),
+        hash: TokenHash::default(),
         stop_words: vec!["of".into(), "thé".into()],
         stem: Stem::None,
         fields: vec![field("sub.title", 2), field("title", 3)],
@@ -212,7 +233,7 @@ fn detectors_equal_the_pipelines() {
 fn scheme(kind: SketchKind, size: usize, bits: usize, exact: bool) -> Scheme {
     let sketch = SketchParams { kind, size, bits, wide: 0, seed: 7 };
     let weights = if kind.measure() == Measure::Jaccard { Weights::Unit } else { Weights::Count };
-    let text = TextRules { html: Html::None, weights, ..TextRules::default() };
+    let text = TextRules { html: Html::None, weights, ..earlier() };
     Scheme { version: VERSION, text, sketch, exact, ..Scheme::default() }
 }
 
@@ -243,11 +264,13 @@ fn sketches() -> Answers {
                 .insert(format!("{kind:?}, K 100, b 4, {name}"), format!("{id} {}", hex([sketch.words[0]])));
         }
     }
-    for size in [32, 64, 128] {
-        let mut maker = SketchMaker::new(&scheme(SketchKind::SimHash, size, 1, false));
-        for (name, text) in texts() {
-            let (_, sketch) = maker.sketch(&text).unwrap();
-            answers.insert(format!("SimHash, {size} bits, {name}"), hex(sketch.words));
+    for (rule, ties) in [("", Ties::One), (", ties by hash", Ties::Hash)] {
+        for size in [32, 64, 128] {
+            let mut maker = SketchMaker::new(&scheme(SketchKind::SimHash { ties }, size, 1, false));
+            for (name, text) in texts() {
+                let (_, sketch) = maker.sketch(&text).unwrap();
+                answers.insert(format!("SimHash, {size} bits{rule}, {name}"), hex(sketch.words));
+            }
         }
     }
     for kind in [SketchKind::Fss, SketchKind::MinHash] {

@@ -11,7 +11,7 @@
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
 /// 64-bit constants with about half of their bits set: the fraction of pi, as in Blowfish's key schedule.
@@ -42,29 +42,83 @@ pub fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// One step of [`token`], for up to 16 bytes: `a` and `b` are little-endian and padded with zeros.
-#[inline(always)]
-pub fn token_step(state: u64, a: u64, b: u64, len: usize) -> u64 {
-    fold(a ^ PI[0] ^ state, b ^ PI[1] ^ (len as u64))
+/// Hash of a token's bytes: [`Self::step`] over its 16-byte pieces.
+///
+/// Whoever knows its keys can write different tokens of one hash, so texts with nothing in common that have
+/// equal features. Keys that are [secret](Self::keyed) prevent it; without them a token hash is a function
+/// that everybody knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenHash {
+    keys: [u64; 2],
+    /// Names the keys and does not tell them; 0 for the known ones.
+    name: u64,
 }
 
-/// Hash of a token's bytes: [`token_step`] over its 16-byte pieces; `len` is the length of the whole token.
-pub fn token(bytes: &[u8]) -> u64 {
-    let half = |piece: &[u8]| {
-        let mut word = [0; 8];
-        word[..piece.len()].copy_from_slice(piece);
-        u64::from_le_bytes(word)
-    };
-    let mut state = 0;
-    let mut rest = bytes;
-    loop {
-        let (piece, tail) = rest.split_at(rest.len().min(16));
-        let (a, b) = piece.split_at(piece.len().min(8));
-        state = token_step(state, half(a), half(b), bytes.len());
-        rest = tail;
-        if rest.is_empty() {
-            return state;
+impl Default for TokenHash {
+    /// That of known keys.
+    fn default() -> Self {
+        Self { keys: [PI[0], PI[1]], name: 0 }
+    }
+}
+
+impl TokenHash {
+    /// The hash under secret keys, 128 random bits, and under a name for them that does not tell them.
+    pub fn keyed(keys: [u64; 2], name: u64) -> Self {
+        Self { keys, name }
+    }
+
+    /// The name of secret keys.
+    pub fn name(self) -> Option<u64> {
+        (self.name != 0).then_some(self.name)
+    }
+
+    /// One step of [`Self::of`], for up to 16 bytes: `a` and `b` are little-endian and padded with zeros;
+    /// `len` is the length of the whole token.
+    #[inline(always)]
+    pub fn step(self, state: u64, a: u64, b: u64, len: usize) -> u64 {
+        let (x, y) = (a ^ self.keys[0] ^ state, b ^ self.keys[1] ^ (len as u64));
+        if x == 0 || y == 0 {
+            // The product would not depend on the other half.
+            return self.step_of_zero(x, y);
         }
+        fold(x, y)
+    }
+
+    #[cold]
+    fn step_of_zero(self, x: u64, y: u64) -> u64 {
+        mix(mix(x ^ self.keys[0]) ^ mix(y ^ self.keys[1]).rotate_left(32))
+    }
+
+    /// The hash of a token.
+    pub fn of(self, bytes: &[u8]) -> u64 {
+        let half = |piece: &[u8]| {
+            let mut word = [0; 8];
+            word[..piece.len()].copy_from_slice(piece);
+            u64::from_le_bytes(word)
+        };
+        let mut state = 0;
+        let mut rest = bytes;
+        loop {
+            let (piece, tail) = rest.split_at(rest.len().min(16));
+            let (a, b) = piece.split_at(piece.len().min(8));
+            state = self.step(state, half(a), half(b), bytes.len());
+            rest = tail;
+            if rest.is_empty() {
+                return state;
+            }
+        }
+    }
+}
+
+/// The hash of a token under known keys.
+pub fn token(bytes: &[u8]) -> u64 {
+    TokenHash::default().of(bytes)
+}
+
+/// As its name.
+impl Serialize for TokenHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{:016x}", self.name))
     }
 }
 
@@ -151,5 +205,38 @@ impl fmt::Debug for SketchId {
 impl fmt::Display for SketchId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A half that cancels its key makes no product of zero: tokens with that half differ by the other.
+    #[test]
+    fn no_half_of_a_token_hides_the_other() {
+        for hash in [TokenHash::default(), TokenHash::keyed([3, 5], 7)] {
+            let [x, y] = hash.keys;
+            let mut seen: Vec<u64> =
+                (0..1000).flat_map(|b| [hash.step(0, x, b, 16), hash.step(x, 0, b, 16)]).collect();
+            seen.extend((1..1000).flat_map(|a| [hash.step(0, a, y ^ 16, 16), hash.step(1, a, y ^ 16, 16)]));
+            let all = seen.len();
+            seen.sort_unstable();
+            seen.dedup();
+            // `step(0, x, b)` and `step(x, 0, b)` are one value, and so are `step(1, a)` and `step(0, a ^ 1)`.
+            assert!((all / 2 - 2..=all / 2 + 2).contains(&seen.len()), "{} of {all}", seen.len());
+            assert!(!seen.contains(&0));
+        }
+    }
+
+    /// Under other keys each token has another hash, and known keys are those of `token`.
+    #[test]
+    fn keys_decide() {
+        let keyed = TokenHash::keyed([1, 2], 3);
+        assert_eq!((TokenHash::default().name(), keyed.name()), (None, Some(3)));
+        for word in ["", "a", "sixteen bytes ..", "more than sixteen bytes of it"] {
+            assert_eq!(TokenHash::default().of(word.as_bytes()), token(word.as_bytes()));
+            assert_ne!(keyed.of(word.as_bytes()), token(word.as_bytes()));
+        }
     }
 }

@@ -74,7 +74,7 @@ impl Study for SketchSpeed {
 
 /// A sketch of about K components, of the default width.
 fn params(kind: SketchKind, size: usize, seed: u64) -> SketchParams {
-    let (size, bits) = if kind == SketchKind::SimHash { (64, 1) } else { (size, 4) };
+    let (size, bits) = if matches!(kind, SketchKind::SimHash { .. }) { (64, 1) } else { (size, 4) };
     SketchParams { kind, size, bits, wide: 0, seed }
 }
 

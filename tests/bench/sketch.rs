@@ -19,7 +19,7 @@ fn sketch(c: &mut Criterion) {
         let weights: Vec<f64> = (1..=features).map(|i| (features / i).clamp(1, 20) as f64).collect();
         for kind in SketchKind::ALL {
             let (size, bits, weights): (_, _, &[f64]) = match kind {
-                SketchKind::SimHash => (64, 1, &weights),
+                SketchKind::SimHash { .. } => (64, 1, &weights),
                 SketchKind::Dart | SketchKind::Icws | SketchKind::Cws => (size, 4, &weights),
                 _ => (size, 4, &[]),
             };

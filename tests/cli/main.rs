@@ -43,6 +43,7 @@ mod inputs;
 mod json_forms;
 mod lakes;
 mod layouts;
+mod letters;
 mod memory;
 mod outputs;
 mod pages;

@@ -184,6 +184,15 @@ fn follow_advice(fixture: &Fixture, place: &Place, refused: &Ended, before: &Row
     let name = &fixture.name;
     assert!(refused.code == 1 || refused.code == 2, "{name}: {refused:?}");
     assert_eq!(&fixture.result(place), before, "{name}: a refused start has written");
+    if let Some((_, advice)) = refused.err.split_once("defaults have changed: ") {
+        let (_, typed) = advice.split_once('(').expect("settings to type");
+        let (typed, _) = typed.split_once(')').expect("their end");
+        let arguments = place.read("arguments");
+        assert!(!arguments.contains("text.invisible"), "{name}: it does not help: {refused:?}");
+        place.file("arguments", format!("{} {typed}", arguments.trim()));
+        let again = run(place, "");
+        return if again.code == 0 { again } else { follow_advice(fixture, place, &again, before) };
+    }
     if refused.err.contains("put them back and name them all") {
         put_back(fixture, place, "")
     } else if refused.err.contains("source.gone = \"keep\"") {

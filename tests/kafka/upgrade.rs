@@ -47,14 +47,19 @@ fn runs_on(has_expired: bool) {
         }
     }
     let mut pairs = scene.output();
-    let mut run = scene.run(&["--set", "threshold=0.6"]);
+    // Defaults have changed since: a start says how to go on by the earlier ones.
+    let refused = scene.run(&["--set", "threshold=0.6"]).failure();
+    assert!(refused.contains("(--set text.normalize=none --set text.invisible=keep)"), "{refused}");
+    let settings = ["threshold=0.6", "text.normalize=none", "text.invisible=keep"];
+    let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let mut run = scene.run(&settings);
     pairs.until(&mut run, &["bread copy", "edited news"]);
     let feed = fixture.join("later.jsonl");
     let produced = dupflow(scene.folder.path(), &["produce", "-c", "run.toml", feed.to_str().unwrap()]);
     assert!(produced.2, "{produced:?}");
     pairs.until(&mut run, &["again edited", "bread copy", "bread late", "copy late"]);
     run.stop();
-    let mut again = scene.run(&["--set", "threshold=0.6"]);
+    let mut again = scene.run(&settings);
     again.says("live from");
     again.stop();
 }

@@ -2,7 +2,7 @@
 //! with independent components; `P[bit equal] = 1 - θ / π` for SimHash.
 
 use dupflow::core::hash::mix;
-use dupflow::core::sketch::{Cws, Dart, Icws, Sampler, SimHash, Sketcher};
+use dupflow::core::sketch::{Cws, Dart, Icws, Sampler, SimHash, Sketcher, Ties};
 use dupflow::core::text::Features;
 
 use crate::bounds::{self, SIGMAS};
@@ -133,7 +133,7 @@ fn simhash_bits_agree_by_the_angle() {
         let expected = 1.0 - pair.angle() / std::f64::consts::PI;
         let mut equal = 0;
         for trial in 0..TRIALS {
-            let mut simhash = SimHash::new(128, trial);
+            let mut simhash = SimHash::new(128, Ties::Hash, trial);
             let [a, b] = pair.texts(trial).map(|(ids, weights)| {
                 let mut words = Vec::new();
                 simhash.sketch(Features { ids: &ids, weights: &weights }, &mut words);

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sets::{SectionBase, SectionMode};
 use super::theory::variance;
+use super::weighted::Ties;
 use crate::text::measures::Measure;
 
 /// The kinds of sketches.
@@ -55,7 +56,10 @@ pub enum SketchKind {
     },
     /// Signs of weighted votes (Charikar 2002), for cosine similarity.
     #[serde(rename = "simhash")]
-    SimHash,
+    SimHash {
+        /// What a bit is whose votes are tied.
+        ties: Ties,
+    },
     /// The bits that a record [brings](crate::text::Given), compared by Hamming distance.
     Fingerprint,
     /// The hash values below a fixed limit (Broder 1997), for containment. Their number grows with the text.
@@ -68,6 +72,9 @@ pub enum SketchKind {
 }
 
 impl SketchKind {
+    /// `SimHash` with its default rule of ties.
+    pub const SIMHASH: Self = Self::SimHash { ties: Ties::Hash };
+
     /// Scaled sketches with their default parameters.
     pub const SCALED: Self = Self::Scaled { scale: 8, least: 16 };
 
@@ -88,7 +95,7 @@ impl SketchKind {
         Self::Icws,
         Self::Cws,
         Self::Rejection { bound: 16_000 },
-        Self::SimHash,
+        Self::SIMHASH,
     ];
 
     /// The name in a pipeline file.
@@ -145,7 +152,7 @@ impl SketchKind {
             Self::Cws => ("cws", WeightedJaccard, Planes, true, VarianceLaw::Independent),
             Self::Rejection { .. } => ("rejection", WeightedJaccard, Planes, true, VarianceLaw::Independent),
             // The law holds for many features of similar weight.
-            Self::SimHash => ("simhash", Cosine, Angles, false, VarianceLaw::Independent),
+            Self::SimHash { .. } => ("simhash", Cosine, Angles, false, VarianceLaw::Independent),
             // Nothing is estimated.
             Self::Fingerprint => ("fingerprint", Hamming, Given, false, VarianceLaw::Independent),
             // The size of the sample is not a function of the parameters.

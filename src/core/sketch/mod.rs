@@ -39,4 +39,4 @@ pub use sets::{
 };
 pub use stored::{Sketch, SketchRef};
 pub use theory::{Estimator, PlaceEstimator, agreement, estimate, fractional, variance};
-pub use weighted::{Cws, Dart, Icws, Rejection, SimHash, simhash};
+pub use weighted::{Cws, Dart, Icws, Rejection, SimHash, Ties, simhash};

@@ -14,7 +14,7 @@ use super::sets::{Fingerprint, Fss, MinHash, MinMax, Odd, SectionBase, Sectional
 use super::theory::agreement::{Agreement, Shape};
 use super::theory::fractional::{TwoWidths, WidthGroup};
 use super::theory::{Estimator, PlaceEstimator, variance};
-use super::weighted::{Cws, Dart, Icws, Rejection, SimHash};
+use super::weighted::{Cws, Dart, Icws, Rejection, SimHash, Ties};
 use crate::description::Description;
 
 /// The parameters of one sketch.
@@ -59,6 +59,7 @@ impl SketchParams {
                 if base == SectionBase::Fss { all } else { all.with("sketch.base", base.name()) }
             }
             SketchKind::Rejection { bound } => all.with("sketch.bound", f64::from(bound) / 1000.0),
+            SketchKind::SimHash { ties: Ties::Hash } => all.with("sketch.ties", Ties::Hash.name()),
             SketchKind::Scaled { scale, least } => {
                 // How values follow from hashes, of which there was another way.
                 all.with("sketch.scale", scale).with("sketch.least", least).with("sketch.values", "by word")
@@ -173,7 +174,7 @@ impl SketchParams {
             SketchKind::BottomK => return Box::new(BottomK::new(size, seed)),
             SketchKind::Odd => return Box::new(Odd::new(size, bits, seed)),
             SketchKind::OphOriginal => return Box::new(OphOriginal::new(size, bits, seed)),
-            SketchKind::SimHash => return Box::new(SimHash::new(size, seed)),
+            SketchKind::SimHash { ties } => return Box::new(SimHash::new(size, ties, seed)),
             SketchKind::Fingerprint => return Box::new(Fingerprint { size }),
             SketchKind::Scaled { scale, least } => return Box::new(Scaled::new(scale, least, seed)),
             SketchKind::Dart => Box::new(Dart::new(size, seed)),

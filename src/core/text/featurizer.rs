@@ -5,14 +5,13 @@ use super::pages::PageReader;
 use super::rules::{Shingle, TextRules};
 use super::shingle::{self, LongRoll, Roll, ShortRoll, WeightedRoll};
 use super::tokens::Stem;
-use super::tokens::normalize::normalized;
 use super::tokens::stem::Stemmer;
 use super::tokens::stop::StopWords;
 use super::tokens::tokenize::{Lowered, SLACK, hash_at};
 use super::tokens::unicode::WORD;
 use super::weights::TermsRef;
 use super::weights::terms::TermCounter;
-use crate::hash;
+use crate::hash::TokenHash;
 
 /// The features of a text, and how much of it they are.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +33,8 @@ pub struct Featurizer {
     reader: PageReader,
     stop_words: StopWords,
     stemmer: Option<Stemmer>,
-    normalized: String,
+    /// The last text, if its [letters](super::tokens::letters) had to be changed.
+    letters: String,
     lowered: Lowered,
     joined: Vec<u8>,
     /// Roller for texts with parts of words.
@@ -67,9 +67,9 @@ impl Featurizer {
         assert!(has_words || rules.stem == Stem::None, "shingles of characters are of whole words");
         Self {
             reader: PageReader::new(rules.html),
-            stop_words: StopWords::new(&rules.stop_words),
-            stemmer: Stemmer::new(rules.stem),
-            normalized: String::new(),
+            stop_words: StopWords::new(&rules.stop_words, rules.hash),
+            stemmer: Stemmer::new(rules.stem, rules.hash),
+            letters: String::new(),
             lowered: Lowered::new(rules.spaceless, rules.marks),
             joined: Vec::new(),
             roll: WeightedRoll::new(size),
@@ -117,8 +117,8 @@ impl Featurizer {
         }
         for part in self.rules.parts(text) {
             let read = self.reader.read(part);
-            self.lowered.fill(normalized(read, self.rules.normalize, &mut self.normalized));
-            each_token(&self.lowered, &self.stop_words, None, |_, _, _| count += 1);
+            self.lowered.fill(self.rules.letters().of(read, &mut self.letters));
+            each_token(self.rules.hash, &self.lowered, &self.stop_words, None, |_, _, _| count += 1);
         }
         count
     }
@@ -146,7 +146,7 @@ impl Featurizer {
             return self.given(given, text);
         }
         let text = self.reader.read(text);
-        self.lowered.fill(normalized(text, self.rules.normalize, &mut self.normalized));
+        self.lowered.fill(self.rules.letters().of(text, &mut self.letters));
         self.features.clear();
         match self.rules.shingle {
             Shingle::Words(_) if self.lowered.has_parts() => self.words_of_parts(),
@@ -169,8 +169,8 @@ impl Featurizer {
         }
         let found = given.features(text);
         let (Shingle::Words(size) | Shingle::Chars(size)) = self.rules.shingle;
-        let mut roll = LongRoll::new(size);
-        self.features.extend(found.iter().map(|feature| roll.next(hash::token(feature.name.as_bytes()))));
+        let (mut roll, hash) = (LongRoll::new(size), self.rules.hash);
+        self.features.extend(found.iter().map(|feature| roll.next(hash.of(feature.name.as_bytes()))));
         self.weights.clear();
         self.weights.extend(found.iter().map(|feature| feature.weight));
         self.weight += found.len() * WORD;
@@ -178,17 +178,19 @@ impl Featurizer {
     }
 
     fn words(&mut self, size: usize, mut roll: impl Roll) -> usize {
-        let Self { lowered, stop_words, stemmer, features, weight, .. } = self;
-        each_token(lowered, stop_words, stemmer.as_mut(), |token, _, _| features.push(roll.next(token)));
+        let Self { rules, lowered, stop_words, stemmer, features, weight, .. } = self;
+        each_token(rules.hash, lowered, stop_words, stemmer.as_mut(), |token, _, _| {
+            features.push(roll.next(token));
+        });
         *weight += features.len() * WORD;
         // The first values are windows that were not full: see `shingle`.
         size.min(features.len()).saturating_sub(1)
     }
 
     fn words_of_parts(&mut self) -> usize {
-        let Self { lowered, stop_words, stemmer, roll, features, parts, weight: total, .. } = self;
+        let Self { rules, lowered, stop_words, stemmer, roll, features, parts, weight: total, .. } = self;
         roll.clear();
-        each_token(lowered, stop_words, stemmer.as_mut(), |token, first, _| {
+        each_token(rules.hash, lowered, stop_words, stemmer.as_mut(), |token, first, _| {
             let weight = lowered.weight(first);
             *total += weight;
             roll.next(token, weight, |feature, of_first| {
@@ -203,8 +205,8 @@ impl Featurizer {
 
     fn chars(&mut self, size: usize) -> usize {
         self.joined.clear();
-        let Self { lowered, stop_words, joined, weight, .. } = self;
-        each_token(lowered, stop_words, None, |_, first, end| {
+        let Self { rules, lowered, stop_words, joined, weight, .. } = self;
+        each_token(rules.hash, lowered, stop_words, None, |_, first, end| {
             joined.extend_from_slice(&lowered.bytes()[first..end]);
             joined.push(b' ');
             *weight += lowered.weight(first);
@@ -212,7 +214,7 @@ impl Featurizer {
         if self.joined.pop().is_some() {
             let len = self.joined.len();
             self.joined.resize(len + SLACK, 0);
-            shingle::chars(&self.joined, len, size, &mut self.features);
+            shingle::chars(self.rules.hash, &self.joined, len, size, &mut self.features);
         }
         0
     }
@@ -222,12 +224,13 @@ impl Featurizer {
 /// stemmer, the hash is that of the token's stem.
 #[inline(always)]
 fn each_token(
+    hash: TokenHash,
     lowered: &Lowered,
     stop_words: &StopWords,
     stemmer: Option<&mut Stemmer>,
     mut then: impl FnMut(u64, usize, usize),
 ) {
-    let token = |first, end| hash_at(lowered.bytes(), first, end);
+    let token = |first, end| hash_at(hash, lowered.bytes(), first, end);
     if let Some(stemmer) = stemmer {
         return lowered.runs(|first, end| {
             let token = token(first, end);

@@ -23,7 +23,7 @@ use thiserror::Error;
 
 use super::fields::Field;
 use super::rules::TextRules;
-use super::tokens::Marks;
+use super::tokens::{Invisible, Marks};
 use super::weights::{IdfTable, Weights};
 
 /// The version that is written, and the only one that is read.
@@ -54,7 +54,7 @@ pub enum IdfError {
     #[error("version {0} of the format, expected {VERSION}")]
     Version(u64),
     /// The features were counted under other rules.
-    #[error("counted under other rules of [text]: {}", .0.join("; "))]
+    #[error("counted under other rules of [text]: {}; set them as they are there, or count again", .0.join("; "))]
     Rules(Vec<String>),
     /// A line is not a feature with its holders.
     #[error(
@@ -113,7 +113,11 @@ impl IdfTable {
         let mut there = header.rules;
         // Tables written before `marks` could be chosen.
         there.entry("marks").or_insert_with(|| Marks::Split.name().into());
-        let differences = differences(&there, &feature_rules(rules));
+        let mut here = feature_rules(rules);
+        for of_side in [&mut there, &mut here] {
+            of_side.entry("invisible").or_insert_with(|| Invisible::Keep.name().into());
+        }
+        let differences = differences(&there, &here);
         if !differences.is_empty() {
             return Err(IdfError::Rules(differences));
         }
@@ -167,7 +171,7 @@ fn differences(there: &Map<String, Value>, here: &Map<String, Value>) -> Vec<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::{Shingle, Spaceless};
+    use crate::text::{Normalize, Shingle, Spaceless};
 
     fn written(table: &IdfTable, rules: &TextRules) -> String {
         let mut file = Vec::new();
@@ -207,13 +211,27 @@ mod tests {
 
     #[test]
     fn the_format() {
-        let file = written(&IdfTable::new(3, [(0xabc, 2), (1, 3)]), &TextRules::default());
+        let of = |rules: &str| {
+            format!(
+                "{{\"dupflow_idf\":1,\"documents\":3,\"features\":2,\"rules\":{{\"html\":\"text\",{rules},\
+                 \"shingle\":{{\"Words\":3}},\"spaceless\":\"part\",\"stop_words\":[]}}}}\n\
+                 0000000000000001\t3\n0000000000000abc\t2\n"
+            )
+        };
+        let table = IdfTable::new(3, [(0xabc, 2), (1, 3)]);
+        let present = "\"invisible\":\"ignore\",\"marks\":\"keep\",\"normalize\":\"nfc\"";
+        assert_eq!(written(&table, &TextRules::default()), of(present));
+        // As an earlier version wrote it by its defaults.
+        let earlier = of("\"marks\":\"keep\",\"normalize\":\"none\"");
+        let (normalize, invisible) = (Normalize::None, Invisible::Keep);
+        let rules = TextRules { normalize, invisible, ..TextRules::default() };
+        assert_eq!(written(&table, &rules), earlier);
         assert_eq!(
-            file,
-            "{\"dupflow_idf\":1,\"documents\":3,\"features\":2,\"rules\":{\
-             \"html\":\"text\",\"marks\":\"keep\",\"normalize\":\"none\",\"shingle\":{\"Words\":3},\
-             \"spaceless\":\"part\",\"stop_words\":[]}}\n0000000000000001\t3\n0000000000000abc\t2\n"
+            IdfTable::read(&TextRules::default(), earlier.as_bytes()).unwrap_err().to_string(),
+            "counted under other rules of [text]: invisible is \"keep\" there and \"ignore\" here; \
+             normalize is \"none\" there and \"nfc\" here; set them as they are there, or count again"
         );
+        assert!(IdfTable::read(&rules, earlier.as_bytes()).is_ok());
     }
 
     /// Also for a table that was written before `marks` was in the header: its words were split.
@@ -227,7 +245,8 @@ mod tests {
             assert!(IdfTable::read(&split, of_split.as_bytes()).is_ok());
             assert_eq!(
                 IdfTable::read(&TextRules::default(), of_split.as_bytes()).unwrap_err().to_string(),
-                "counted under other rules of [text]: marks is \"split\" there and \"keep\" here"
+                "counted under other rules of [text]: marks is \"split\" there and \"keep\" here; set them as \
+                 they are there, or count again"
             );
         }
     }
@@ -242,7 +261,7 @@ mod tests {
         assert_eq!(
             refused(&others, &file),
             "counted under other rules of [text]: shingle is {\"Words\":3} there and {\"Words\":2} here; \
-             spaceless is \"part\" there and \"run\" here"
+             spaceless is \"part\" there and \"run\" here; set them as they are there, or count again"
         );
         assert!(refused(&rules, "{\"id\":1}\n").starts_with("no table of document frequencies"));
         assert!(refused(&rules, "").starts_with("no table of document frequencies"));

@@ -5,7 +5,8 @@
 //! The steps:
 //!
 //! 1. Of a text that is a web page, its content is [read](Html).
-//! 2. The text is Unicode-normalized, if the rules ask for it.
+//! 2. Characters that do not show are [removed](Invisible), the text is [composed](Normalize), and letters are
+//!    [folded](Fold), as the rules say.
 //! 3. **Tokens** are maximal runs of [`char::is_alphanumeric`] with the [marks](Marks) of their letters. A
 //!    character of a script written without spaces is a token of its own unless the rules let it
 //!    [run](Spaceless::Run) on.
@@ -61,5 +62,5 @@ pub use pages::readable;
 pub use passages::{Passages, TextPiece, common_passages};
 pub use plain::{shingles, tokens};
 pub use rules::{Html, Shingle, TextColumns, TextRules};
-pub use tokens::{Language, Marks, Normalize, Spaceless, Stem};
+pub use tokens::{Fold, Folds, Invisible, Language, Marks, Normalize, Spaceless, Stem};
 pub use weights::{Features, Growth, Idf, IdfForm, IdfTable, Terms, TermsRef, Weigher, Weights};

@@ -6,7 +6,6 @@ use std::ops::Range;
 use super::pages::readable;
 use super::rules::{Shingle, TextRules};
 use super::tokens::Spaceless;
-use super::tokens::normalize::normalized;
 use super::tokens::stem::Stemmer;
 use super::tokens::unicode::{Class, WORD, class, weight};
 
@@ -23,8 +22,8 @@ pub fn tokens(text: &str, rules: &TextRules) -> Vec<String> {
 
 fn of_readable(text: &str, rules: &TextRules) -> Vec<String> {
     let mut scratch = String::new();
-    let text = normalized(text, rules.normalize, &mut scratch);
-    let stemmer = Stemmer::new(rules.stem);
+    let text = rules.letters().of(text, &mut scratch);
+    let stemmer = Stemmer::new(rules.stem, rules.hash);
     let stem = |token: String| match &stemmer {
         Some(stemmer) => stemmer.stem(&token).into_owned(),
         None => token,
@@ -37,7 +36,7 @@ fn of_readable(text: &str, rules: &TextRules) -> Vec<String> {
         .collect()
 }
 
-/// The byte ranges of the tokens of a normalized text, stop words included: the longest runs of characters
+/// The byte ranges of the tokens of a text whose letters are as they are compared, stop words included: the longest runs of characters
 /// each of which [may precede the next](Class::may_precede), without leading marks and without a trailing
 /// joiner.
 pub(super) fn spans(text: &str, rules: &TextRules) -> Vec<Range<usize>> {
@@ -111,6 +110,7 @@ mod tests {
         let rules = TextRules::default();
         assert_eq!(tokens("İstanbul's ΟΔΟΣ", &rules), ["i\u{307}stanbul", "s", "οδος"]);
         assert_eq!(tokens(" _-\u{200b}", &rules), [""; 0]);
+        assert_eq!(tokens("\u{feff}soft\u{ad}ened cafe\u{301}", &rules), ["softened", "café"]);
     }
 
     #[test]

@@ -6,10 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::fields::Field;
 use super::given::Given;
-use super::tokens::{Marks, Normalize, Spaceless, Stem};
+use super::tokens::letters::Letters;
+use super::tokens::tables;
+use super::tokens::{Fold, Folds, Invisible, Marks, Normalize, Spaceless, Stem};
 use super::weights::Weights;
 use crate::description::{Description, FieldValue};
 use crate::doc::{FIELD_SEPARATOR, without_separators};
+use crate::hash::TokenHash;
 
 /// What a shingle is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +84,15 @@ pub struct TextRules {
     pub marks: Marks,
     /// Unicode normalization.
     pub normalize: Normalize,
+    /// What is done with characters that do not show.
+    #[serde(skip_serializing_if = "is_kept")]
+    pub invisible: Invisible,
+    /// Letters that are made equal.
+    #[serde(skip_serializing_if = "Folds::is_empty")]
+    pub folds: Folds,
+    /// How tokens are hashed.
+    #[serde(skip_serializing_if = "is_known")]
+    pub hash: TokenHash,
     /// Lowercased tokens that are removed before shingling; sorted, without repeats.
     pub stop_words: Vec<String>,
     /// Stemming of the other tokens; must be [`Stem::None`] with shingles of characters.
@@ -106,6 +118,15 @@ fn is_none(stem: &Stem) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_kept(invisible: &Invisible) -> bool {
+    *invisible == Invisible::Keep
+}
+
+fn is_known(hash: &TokenHash) -> bool {
+    hash.name().is_none()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_as_it_stands(html: &Html) -> bool {
     *html == Html::None
 }
@@ -122,7 +143,10 @@ impl Default for TextRules {
             shingle: Shingle::Words(3),
             spaceless: Spaceless::Part,
             marks: Marks::Keep,
-            normalize: Normalize::None,
+            normalize: Normalize::default(),
+            invisible: Invisible::default(),
+            folds: Folds::default(),
+            hash: TokenHash::default(),
             stop_words: Vec::new(),
             stem: Stem::None,
             fields: Vec::new(),
@@ -160,9 +184,22 @@ impl TextRules {
                 .with("text.html", self.html.name())
                 .with("text.html.article", crate::html::ARTICLE_VERSION),
         };
+        let described = match self.invisible {
+            Invisible::Keep => described,
+            Invisible::Ignore => described.with("text.invisible", self.invisible.name()),
+        };
+        let described = match self.folds.is_empty() {
+            true => described,
+            false => described.with("text.fold", FieldValue::list(self.folds.iter().map(Fold::name))),
+        };
+        let described = match self.hash.name() {
+            None => described,
+            Some(name) => described.with("text.secret", FieldValue::hash(name)),
+        };
         // A fingerprint is described by its sketch.
         let described = match self.given {
-            None => described,
+            None if tables::different().is_empty() => described,
+            None => described.with("text.unicode", FieldValue::list(tables::different())),
             Some(_) => described.with("text.features", "given"),
         };
         let weight =
@@ -178,6 +215,11 @@ impl TextRules {
     /// What readers have to know to read the text of a record.
     pub fn columns(&self) -> TextColumns {
         TextColumns { further: self.field_names(), given: self.given }
+    }
+
+    /// How letters are compared.
+    pub(super) fn letters(&self) -> Letters {
+        Letters { normalize: self.normalize, invisible: self.invisible, folds: self.folds }
     }
 
     /// A text that has no fields, as the rules read it: where they have fields, a separator in it would begin

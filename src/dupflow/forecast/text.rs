@@ -12,7 +12,9 @@ use super::spill::FIXED_BYTES;
 use crate::plural::{count, counted};
 use dupflow_connectors::intake::OnError;
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
-use dupflow_core::text::{Field, Given, Html, Marks, Normalize, Shingle, Spaceless, Stem, TextRules};
+use dupflow_core::text::{
+    Field, Given, Html, Invisible, Marks, Normalize, Shingle, Spaceless, Stem, TextRules,
+};
 
 /// A sketch as text, without its bytes and its seed.
 pub(super) struct SketchDescription<'a>(pub(super) &'a SketchParams);
@@ -30,7 +32,7 @@ impl Display for SketchDescription<'_> {
             _ if wide > 0 => {
                 write!(f, "{size} components of {}, {wide} of them of {}", counted(bits, "bit"), 2 * bits)?;
             }
-            SketchKind::SimHash | SketchKind::Fingerprint => write!(f, "{size} bits")?,
+            SketchKind::SimHash { .. } | SketchKind::Fingerprint => write!(f, "{size} bits")?,
             SketchKind::Scaled { scale, least } => {
                 write!(f, "1 of {scale} hash values, {least} or more, and a word")?;
             }
@@ -241,10 +243,18 @@ impl Display for Rules<'_> {
             Html::Article => ", of web pages the article",
         })?;
         f.write_str(match self.0.normalize {
-            Normalize::None => "",
-            Normalize::Nfc => ", normalized by NFC",
+            Normalize::None => ", not normalized",
+            Normalize::Nfc => "",
             Normalize::Nfkc => ", normalized by NFKC",
         })?;
+        f.write_str(match self.0.invisible {
+            Invisible::Keep => ", words split where a character does not show",
+            Invisible::Ignore => "",
+        })?;
+        self.0.folds.iter().try_for_each(|fold| write!(f, ", {} folded", fold.name()))?;
+        if self.0.hash.name().is_some() {
+            f.write_str(", hashed under a secret")?;
+        }
         match self.0.stop_words.len() {
             0 => {}
             1 => f.write_str(", 1 stop word")?,

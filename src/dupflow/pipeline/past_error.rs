@@ -92,7 +92,7 @@ pub enum PastError {
     /// The state is of another sketch scheme.
     #[error(
         "the state was written under another scheme: {}; set another state.path, or start with --reconcile, \
-        which rebuilds the state from the input",
+        which rebuilds the state from what the input still holds",
         list(.0)
     )]
     OtherScheme(Vec<Difference>),
@@ -161,7 +161,39 @@ fn list(differences: &[Difference]) -> String {
         format!("the fields of source.fields that settings ask for are {there} there and {here} here")
     };
     let all: Vec<_> = differences.iter().map(said).collect();
-    if all.is_empty() { "its description cannot be read".to_owned() } else { all.join("; ") }
+    let all = if all.is_empty() { "its description cannot be read".to_owned() } else { all.join("; ") };
+    let earlier = earlier_defaults(differences);
+    if earlier.is_empty() {
+        return all;
+    }
+    let lines: Vec<_> = earlier.iter().map(|(key, value)| format!("{key} = {value:?}")).collect();
+    let typed: Vec<_> = earlier.iter().map(|(key, value)| format!("--set {key}={value}")).collect();
+    format!(
+        "{all}; defaults have changed: to go on by those of the version that wrote it, add {} to the pipeline \
+        ({})",
+        lines.join(", "),
+        typed.join(" ")
+    )
+}
+
+/// Settings whose defaults have changed: how descriptions tell the earlier one, and its value.
+const EARLIER_DEFAULTS: [(&str, Option<&str>, &str); 3] = [
+    ("text.normalize", Some("\"none\""), "none"),
+    ("text.invisible", None, "keep"),
+    ("sketch.ties", None, "one"),
+];
+
+/// The keys and values that bring back the earlier defaults by which something was written; none if it
+/// differs in the kind of its sketch.
+fn earlier_defaults(differences: &[Difference]) -> Vec<(&'static str, &'static str)> {
+    if differences.iter().any(|one| one.name == "sketch.kind") {
+        return Vec::new();
+    }
+    let is_earlier = |name: &str, there: Option<&str>| {
+        differences.iter().any(|one| one.name == name && one.there.as_deref() == there)
+    };
+    let all = EARLIER_DEFAULTS.into_iter();
+    all.filter(|(key, there, _)| is_earlier(key, *there)).map(|(key, _, value)| (key, value)).collect()
 }
 
 /// The name of a topic, or "no topic".

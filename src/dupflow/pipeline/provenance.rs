@@ -187,7 +187,10 @@ impl PipelineRecord {
         }
         keys.insert("output.on_error".to_owned(), format!("{:?}", plan.on_error).to_lowercase());
         let fingerprint = format!("{:016x}", described.fingerprint());
-        Self { name: plan.name.clone(), settings: plan.settings.clone(), keys, fingerprint }
+        let mut settings = plan.settings.clone();
+        // Who repeats the run has to know it.
+        settings.remove("text.secret");
+        Self { name: plan.name.clone(), settings, keys, fingerprint }
     }
 }
 

@@ -116,7 +116,7 @@ pub(super) const SUBJECTS: [MeasuredSketch; 24] = [
         unions: &[300, 2000],
         form: FeatureForm::Weighted,
         group: PlotGroup::Other,
-        ..MeasuredSketch::new("simhash", SketchKind::SimHash, 1)
+        ..MeasuredSketch::new("simhash", SketchKind::SIMHASH, 1)
     },
     MeasuredSketch::new("superminhash", SketchKind::SuperMinHash, 64),
     MeasuredSketch { name: "min-max", kind: SketchKind::MinMax, ..SLOW },

@@ -89,6 +89,9 @@ pub(super) const CLASSES: &[(&str, Class)] = &[
     ("text.spaceless", Documents),
     ("text.marks", Documents),
     ("text.normalize", Documents),
+    ("text.invisible", Documents),
+    ("text.fold", Documents),
+    ("text.secret", Documents),
     ("text.html", Documents),
     ("text.stop_words", Documents),
     ("text.stem", Documents),
@@ -117,6 +120,8 @@ pub(super) const ELSEWHERE: &[&str] = &[
     "text.split",
     "text.split_least",
     "text.idf_growth",
+    // No pair changes: `letters`.
+    "text.secret",
 ];
 
 /// Keys that decide where documents are found again, and not which there are.

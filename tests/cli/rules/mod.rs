@@ -250,6 +250,8 @@ fn of_texts() -> Vec<Change> {
         "<html><b>alpha</b> <i>beta</i> <u>gamma</u> <s>delta</s> epsilon zeta</html>",
         "resume\u{301}s of iota kappa lambda omega",
         "resume s of iota kappa lambda omega",
+        "gro\u{df}e stra\u{df}en im so\u{ad}ft ge\u{ad}wer\u{ad}be",
+        "grosse strassen im soft gewerbe",
     ];
     let feed = records(r#"{"id":"N","title":"a title of N","text":"TEXT"}"#, &texts);
     let given = records(r#"{"id":"N","text":"one two three"}"#, &["", ""])
@@ -269,6 +271,8 @@ fn of_texts() -> Vec<Change> {
             "-p exact --set threshold=0.3 --set text.normalize=none",
         ),
         of("text.normalize", "--set text.normalize=none", "--set text.normalize=nfc", low),
+        of("text.invisible", "--set text.invisible=keep", "--set text.invisible=ignore", low),
+        of("text.fold", "", "--set text.fold=[\"ß\"]", low),
         of("text.html", "--set text.html=none", "--set text.html=text", low),
         of("text.stop_words", "", "--set text.stop_words=[\"of\",\"ten\"]", low),
         of("text.stem", "", "--set text.stem=english", low),

@@ -12,4 +12,4 @@ pub use cws::Cws;
 pub use dart::Dart;
 pub use icws::Icws;
 pub use rejection::Rejection;
-pub use simhash::SimHash;
+pub use simhash::{SimHash, Ties};

@@ -3,7 +3,7 @@
 //! Text and [`TextRules`] -> units, and the *windows* of units that are shingles. For shingles of words a
 //! unit is a token. For shingles of characters it is a character of a lowercased token, or the space that
 //! joins two tokens. A unit has a hash, and the byte range of the text that it was made from: a character
-//! that grows under lowercasing or normalization is shared by the units made from it, and a joining space has
+//! that grows under lowercasing, normalization or a fold is shared by the units made from it, and a joining space has
 //! the range between the two tokens.
 //!
 //! Invariants: windows are those of [`shingles`](crate::text::shingles), in the same order; both their ends
@@ -22,7 +22,7 @@ use crate::hash;
 use crate::text::plain::spans;
 use crate::text::rules::{Shingle, TextRules};
 use crate::text::tokens::Normalize;
-use crate::text::tokens::normalize::normalized;
+use crate::text::tokens::letters::{Letters, is_invisible};
 use crate::text::tokens::stem::Stemmer;
 use crate::text::tokens::unicode::{self, WORD};
 
@@ -55,7 +55,7 @@ impl Units {
             let first = all.units.len();
             match rules.given {
                 Some(given) => all.units.extend(given.features(part).into_iter().map(|feature| Unit {
-                    hash: hash::token(feature.name.as_bytes()),
+                    hash: rules.hash.of(feature.name.as_bytes()),
                     weight: WORD,
                     part: place,
                     bytes: feature.bytes,
@@ -71,9 +71,9 @@ impl Units {
 
     /// Appends the units of a part that begins at byte `base` of the text.
     fn read(&mut self, part: &str, base: usize, place: usize, rules: &TextRules) {
-        let normal = NormalizedText::new(part, rules.normalize);
+        let normal = NormalizedText::new(part, rules.letters());
         let of_chars = matches!(rules.shingle, Shingle::Chars(_));
-        let stemmer = Stemmer::new(rules.stem);
+        let stemmer = Stemmer::new(rules.stem, rules.hash);
         // End of the last token, in bytes of the part.
         let mut before = None;
         for span in spans(&normal.text, rules) {
@@ -103,7 +103,7 @@ impl Units {
                 let weight = unicode::weight(token, rules.spaceless);
                 let stem =
                     stemmer.as_ref().map_or(Cow::Borrowed(&*lowered), |stemmer| stemmer.stem(&lowered));
-                push(hash::token(stem.as_bytes()), weight, first..normal.end(span.end));
+                push(rules.hash.of(stem.as_bytes()), weight, first..normal.end(span.end));
             }
             before = Some(normal.end(span.end));
         }
@@ -134,28 +134,28 @@ fn of_char(c: char) -> u64 {
     hash::token(c.encode_utf8(&mut [0; 4]).as_bytes())
 }
 
-/// A normalized text with a mapping back to the original bytes.
+/// A text with its letters as they are compared, and a mapping back to the original bytes.
 struct NormalizedText<'t> {
     text: Cow<'t, str>,
     /// Length of the original text in bytes.
     len: usize,
-    /// For a text that was changed, its pieces, each normalized separately: where the piece begins in the
-    /// normalized text, where in the original, and whether it is unchanged.
+    /// For a text that was changed, its pieces, each changed separately: where the piece begins in the
+    /// changed text, where in the original, and whether it is unchanged.
     pieces: Vec<(usize, usize, bool)>,
 }
 
 impl<'t> NormalizedText<'t> {
-    fn new(text: &'t str, form: Normalize) -> Self {
+    fn new(text: &'t str, letters: Letters) -> Self {
         let mut scratch = String::new();
-        if std::ptr::eq(normalized(text, form, &mut scratch), text) {
+        if std::ptr::eq(letters.of(text, &mut scratch), text) {
             return Self { text: text.into(), len: text.len(), pieces: Vec::new() };
         }
         let (mut whole, mut pieces) = (String::new(), Vec::new());
         let mut rest = text;
         while !rest.is_empty() {
-            let next = rest.char_indices().skip(1).find(|&(_, c)| begins_piece(c, form));
+            let next = rest.char_indices().skip(1).find(|&(_, c)| begins_piece(c, letters.normalize));
             let (piece, after) = rest.split_at(next.map_or(rest.len(), |(at, _)| at));
-            let changed = normalized(piece, form, &mut scratch);
+            let changed = letters.of(piece, &mut scratch);
             pieces.push((whole.len(), text.len() - rest.len(), changed == piece));
             whole.push_str(changed);
             rest = after;
@@ -163,7 +163,7 @@ impl<'t> NormalizedText<'t> {
         Self { text: whole.into(), len: text.len(), pieces }
     }
 
-    /// Start, in the original, of the character that begins at this byte of the normalized text.
+    /// Start, in the original, of the character that begins at this byte of the changed text.
     fn first(&self, at: usize) -> usize {
         match self.pieces[..self.pieces.partition_point(|piece| piece.0 <= at)].last() {
             None => at,
@@ -171,7 +171,7 @@ impl<'t> NormalizedText<'t> {
         }
     }
 
-    /// End, in the original, of the character that ends at this byte (1 or more) of the normalized text.
+    /// End, in the original, of the character that ends at this byte (1 or more) of the changed text.
     fn end(&self, at: usize) -> usize {
         let next = self.pieces.partition_point(|piece| piece.0 < at);
         match self.pieces[..next].last() {
@@ -182,9 +182,12 @@ impl<'t> NormalizedText<'t> {
     }
 }
 
-/// Whether this character is normalized independently of all characters before it: its decomposition begins
-/// with a character that neither moves nor composes with an earlier one.
+/// Whether this character is changed independently of all characters before it: it shows, and its
+/// decomposition begins with a character that neither moves nor composes with an earlier one.
 fn begins_piece(c: char, form: Normalize) -> bool {
+    if is_invisible(c) {
+        return false;
+    }
     let mut first = None;
     let mut keep = |part| first = first.or(Some(part));
     match form {
@@ -204,7 +207,7 @@ mod tests {
     use super::*;
     use crate::text::{Marks, Spaceless, shingles, tokens};
 
-    const TEXTS: [&str; 10] = [
+    const TEXTS: [&str; 11] = [
         "",
         "One two, THREE four five",
         "İstanbul's ΟΔΟΣ ΣΑΣ",
@@ -212,6 +215,7 @@ mod tests {
         "ไม่มี ok مرحبا بالعالم 한국어 नमस 🎉ok",
         "e\u{301}tude ﬁne ½ ㎏ \u{1100}\u{1161}\u{11a8} a\u{323}\u{307} \u{212b}ngström",
         "हिन्दी cafe\u{301}s می\u{200c}خواهم x\u{200d} ไม่\u{301}a",
+        "so\u{ad}ft\u{200b}ly \u{feff}e\u{ad}\u{301}t\u{301}\u{200d}x ab\u{200c}c\u{200c} Stra\u{200b}ße ёж",
         "title one\u{1e}second part here\u{1e}the third",
         "\u{301}\u{301} x \u{200f}y\u{202e}z\u{0}",
         "the of the",

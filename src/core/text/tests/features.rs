@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use crate::doc::FIELD_SEPARATOR;
-use crate::hash::{self, mix};
+use crate::hash::{self, TokenHash, mix};
 use crate::text::{
-    Featurizer, Field, Html, Language, Marks, Normalize, Shingle, Spaceless, Stem, TextRules, Weights, plain,
-    shingles, tokens,
+    Featurizer, Field, Fold, Folds, Html, Invisible, Language, Marks, Normalize, Shingle, Spaceless, Stem,
+    TextRules, Weights, plain, shingles, tokens,
 };
 
 /// Features from strings: the formulas of `shingle` applied to the tokens and shingles of `plain`.
@@ -21,12 +21,12 @@ fn reference(text: &str, rules: &TextRules) -> Vec<u64> {
             .collect();
     }
     match rules.shingle {
-        Shingle::Chars(_) => shingles(text, rules).iter().map(|s| mix(hash::token(s.as_bytes()))).collect(),
+        Shingle::Chars(_) => shingles(text, rules).iter().map(|s| mix(rules.hash.of(s.as_bytes()))).collect(),
         Shingle::Words(_) => {
             let tokens = tokens(text, rules);
             let powers = |window: &[String]| {
                 let next = |sum: u64, token: u64| sum.wrapping_mul(hash::PI[5]).wrapping_add(token);
-                window.iter().map(|token| hash::token(token.as_bytes())).fold(0, next)
+                window.iter().map(|token| rules.hash.of(token.as_bytes())).fold(0, next)
             };
             let windows = plain::windows(&tokens, size, rules.spaceless);
             windows.map(|window| mix(powers(window))).collect()
@@ -47,21 +47,32 @@ fn rules() -> impl Strategy<Value = TextRules> {
     let fields = prop_oneof![3 => Just(""), 1 => Just("a b c")];
     let stem = prop_oneof![2 => Just(Stem::None), 1 => prop::sample::select(Stem::ALL)];
     let marks = prop_oneof![3 => Just(Marks::Keep), 1 => Just(Marks::Split)];
-    (shingle, (spaceless, marks), normalize, stop_words, fields, stem).prop_map(
-        |(shingle, (spaceless, marks), normalize, stop_words, fields, stem)| TextRules {
-            given: None,
-            html: Html::Text,
-            shingle,
-            spaceless,
-            marks,
-            normalize,
-            stop_words: stop_words.split_whitespace().map(str::to_owned).collect(),
-            stem: if matches!(shingle, Shingle::Words(_)) { stem } else { Stem::None },
-            fields: fields
-                .split_whitespace()
-                .map(|name| Field { name: name.to_owned(), weight: 2 })
-                .collect(),
-            weights: Weights::Unit,
+    let invisible = prop_oneof![3 => Just(Invisible::Ignore), 1 => Just(Invisible::Keep)];
+    let folds = prop_oneof![
+        2 => Just(Folds::default()),
+        1 => prop::sample::subsequence(Fold::ALL.to_vec(), 1..=5).prop_map(Folds::new),
+    ];
+    let hash = prop_oneof![2 => Just(TokenHash::default()), 1 => Just(TokenHash::keyed([5, 8], 3))];
+    (shingle, (spaceless, marks), (normalize, invisible, folds, hash), stop_words, fields, stem).prop_map(
+        |(shingle, (spaceless, marks), (normalize, invisible, folds, hash), stop_words, fields, stem)| {
+            TextRules {
+                given: None,
+                html: Html::Text,
+                shingle,
+                spaceless,
+                marks,
+                normalize,
+                invisible,
+                folds,
+                hash,
+                stop_words: stop_words.split_whitespace().map(str::to_owned).collect(),
+                stem: if matches!(shingle, Shingle::Words(_)) { stem } else { Stem::None },
+                fields: fields
+                    .split_whitespace()
+                    .map(|name| Field { name: name.to_owned(), weight: 2 })
+                    .collect(),
+                weights: Weights::Unit,
+            }
         },
     )
 }
@@ -69,14 +80,19 @@ fn rules() -> impl Strategy<Value = TextRules> {
 /// Texts with edge cases: lengths around 8, 16 and 64 bytes, all scripts, case mappings that depend on
 /// context or change the length.
 fn text() -> impl Strategy<Value = String> {
-    let separators =
-        prop_oneof!["[ -/]{0,3}", "\u{1e}", " {40,70}", "[\u{300}-\u{304}\u{200b}-\u{200d}—]", "\\PC{1,2}"];
+    let separators = prop_oneof![
+        "[ -/]{0,3}",
+        "\u{1e}",
+        " {40,70}",
+        "[\u{300}-\u{308}\u{ad}\u{200b}-\u{200f}—]",
+        "\\PC{1,2}"
+    ];
     let piece = prop_oneof![
         4 => "[a-zA-Z0-9]{1,9}",
         2 => prop_oneof![
             "[aZ]{7}", "[aZ]{8}", "[aZ]{9}", "[aZ]{15,17}", "[aZ]{31,33}", "[aZ]{60,70}", "[aZ]{120,200}",
         ],
-        1 => "(the|The|a|É|é|e\u{301}|ος|中)",
+        1 => "(the|The|a|É|é|e\u{301}|ος|中|ke\u{ad}pt|یک|כּ|\u{fb2a}|ё)",
         1 => "[ΟΣσςaAʰ'\u{301}\u{200d}ก]{1,9}",
         1 => "[İıßẞŒǅﬁΐȺȾ]{1,4}",
         1 => "[А-яЁё]{1,12}",

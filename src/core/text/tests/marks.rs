@@ -7,8 +7,8 @@ use proptest::test_runner::RngSeed;
 use crate::hash;
 use crate::text::passages::Units;
 use crate::text::{
-    Featurizer, Language, Marks, Normalize, Shingle, Spaceless, Stem, TextPiece, TextRules, common_passages,
-    shingles, tokens,
+    Featurizer, Invisible, Language, Marks, Normalize, Shingle, Spaceless, Stem, TextPiece, TextRules,
+    common_passages, shingles, tokens,
 };
 
 /// The class of a character by the rule. Test characters are drawn with their class, so that the reference
@@ -121,8 +121,10 @@ proptest! {
     }
 }
 
+/// Words of the text as it was typed.
 fn words(size: usize) -> TextRules {
-    TextRules { shingle: Shingle::Words(size), ..TextRules::default() }
+    let (normalize, invisible) = (Normalize::None, Invisible::Keep);
+    TextRules { shingle: Shingle::Words(size), normalize, invisible, ..TextRules::default() }
 }
 
 /// The test has to end in reasonable time: quadratic work on a million characters would not.
@@ -188,7 +190,7 @@ fn marks_with_the_other_rules() {
     let stem = Stem::Language(Language::English);
     assert_eq!(tokens("cafe\u{301}s running", &TextRules { stem, ..words(1) }), ["cafe\u{301}s", "run"]);
     // A mark is one character of a shingle of characters.
-    let chars = TextRules { shingle: Shingle::Chars(3), ..TextRules::default() };
+    let chars = TextRules { shingle: Shingle::Chars(3), ..words(1) };
     assert_eq!(shingles("e\u{301}t, u", &chars), ["e\u{301}t", "\u{301}t ", "t u"]);
     // Marks in a page's text are kept.
     let page = "<!doctype html><p>Cafe&#x301;s and <b>cafe</b>&#x301;s</p>";

@@ -33,15 +33,27 @@ pub enum Marks {
 }
 
 /// Unicode normalization before tokenizing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Normalize {
     /// The text as it is.
     None,
     /// Canonical composition.
+    #[default]
     Nfc,
     /// Compatibility composition.
     Nfkc,
+}
+
+/// What is done with characters that do not show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Invisible {
+    /// They are removed before all other steps, also from the inside of words.
+    #[default]
+    Ignore,
+    /// They separate words, as other characters that are not alphanumeric.
+    Keep,
 }
 
 impl Spaceless {
@@ -62,6 +74,16 @@ impl Marks {
         match self {
             Self::Keep => "keep",
             Self::Split => "split",
+        }
+    }
+}
+
+impl Invisible {
+    /// The name in a pipeline file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ignore => "ignore",
+            Self::Keep => "keep",
         }
     }
 }

@@ -18,7 +18,7 @@ use std::ops::RangeInclusive;
 use rust_stemmers::Algorithm;
 use serde::Serialize;
 
-use crate::hash;
+use crate::hash::TokenHash;
 
 /// Which stemming, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -98,6 +98,7 @@ pub(in crate::text) struct Stemmer {
     language: Language,
     alphabet: Alphabet,
     snowball: rust_stemmers::Stemmer,
+    hash: TokenHash,
     /// Direct-mapped cache: the hash of a token and of its stem, at the index given by the token's low bits;
     /// a new token replaces the old one. Stemming takes about half a microsecond, and most tokens of a text
     /// are repeated.
@@ -115,13 +116,13 @@ impl fmt::Debug for Stemmer {
 
 impl Stemmer {
     /// `None` for [`Stem::None`].
-    pub(in crate::text) fn new(stem: Stem) -> Option<Self> {
+    pub(in crate::text) fn new(stem: Stem, hash: TokenHash) -> Option<Self> {
         let Stem::Language(language) = stem else { return None };
         let (algorithm, alphabet) = language.algorithm();
         let mut known = vec![(0, 0); KNOWN].into_boxed_slice();
         // Marks slot 0 as empty: 0 would match a token of hash 0, and a token of hash 1 has slot 1.
         known[0].0 = 1;
-        Some(Self { language, alphabet, snowball: rust_stemmers::Stemmer::create(algorithm), known })
+        Some(Self { language, alphabet, snowball: rust_stemmers::Stemmer::create(algorithm), hash, known })
     }
 
     /// The hash of the stem of a lowercased token; `hash` is the token's own.
@@ -130,7 +131,7 @@ impl Stemmer {
         let place = hash as usize & (KNOWN - 1);
         if self.known[place].0 != hash {
             let token = std::str::from_utf8(token).expect("tokens are cut between characters");
-            self.known[place] = (hash, hash::token(self.stem(token).as_bytes()));
+            self.known[place] = (hash, self.hash.of(self.stem(token).as_bytes()));
         }
         self.known[place].1
     }
@@ -152,7 +153,7 @@ mod tests {
     use crate::hash::mix;
 
     fn stem(language: Language, token: &str) -> String {
-        Stemmer::new(Stem::Language(language)).unwrap().stem(token).into_owned()
+        Stemmer::new(Stem::Language(language), TokenHash::default()).unwrap().stem(token).into_owned()
     }
 
     /// A changed stem is a new rule; never change these expectations.
@@ -187,7 +188,7 @@ mod tests {
     #[test]
     fn every_token_has_a_stem() {
         for (language, choice) in Stem::ALL.iter().enumerate() {
-            let Some(stemmer) = Stemmer::new(*choice) else { continue };
+            let Some(stemmer) = Stemmer::new(*choice, TokenHash::default()) else { continue };
             let letters: Vec<char> =
                 stemmer.alphabet.iter().cloned().flatten().filter(|c| c.is_alphanumeric()).collect();
             for i in 0..5000 {

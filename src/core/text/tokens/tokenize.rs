@@ -7,7 +7,7 @@
 use super::lower::{LowercaseResult, LowercaseWriter};
 use super::options::{Marks, Spaceless};
 use super::unicode::{Class, Classes, WORD};
-use crate::hash;
+use crate::hash::TokenHash;
 
 /// Bytes that may be written or read beyond the lowercased text: one ASCII block.
 pub(in crate::text) const SLACK: usize = 64;
@@ -102,13 +102,14 @@ impl Lowered {
     }
 }
 
-/// [`hash::token`] of `bytes[first..end]`, read in place: at least 16 bytes of any value must follow `end`.
+/// [The hash](TokenHash::of) of `bytes[first..end]`, read in place: at least 16 bytes of any value must follow
+/// `end`.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
-pub(in crate::text) fn hash_at(bytes: &[u8], first: usize, end: usize) -> u64 {
+pub(in crate::text) fn hash_at(hash: TokenHash, bytes: &[u8], first: usize, end: usize) -> u64 {
     let load = |at: usize| u128::from_le_bytes(*bytes[at..].first_chunk().expect("16 bytes follow"));
     let len = end - first;
-    let step = |state, piece: u128| hash::token_step(state, piece as u64, (piece >> 64) as u64, len);
+    let step = |state, piece: u128| hash.step(state, piece as u64, (piece >> 64) as u64, len);
     let (mut state, mut at) = (0, first);
     while end - at > 16 {
         state = step(state, load(at));

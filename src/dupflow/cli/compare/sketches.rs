@@ -105,13 +105,13 @@ fn params(kind: SketchKind, own: &SketchParams) -> SketchParams {
         return *own;
     }
     let fits = match kind {
-        _ if matches!(own.kind, SketchKind::SimHash | SketchKind::Fingerprint) => false,
+        _ if matches!(own.kind, SketchKind::SimHash { .. } | SketchKind::Fingerprint) => false,
         SketchKind::Odd => own.size * own.bits <= 32_768,
         SketchKind::Connected { run } => own.size.is_multiple_of(run) && own.bits * run <= 64,
         _ => true,
     };
     let (size, bits) = match kind {
-        SketchKind::SimHash => (64, 1),
+        SketchKind::SimHash { .. } => (64, 1),
         _ if fits => (own.size, own.bits),
         _ => (448, 4),
     };
@@ -142,7 +142,7 @@ fn places(params: &SketchParams) -> String {
         SketchKind::BottomK => format!("{size} least values"),
         SketchKind::Odd => format!("{} parities of {size}", size * bits),
         SketchKind::Connected { run } => format!("{} runs of {run} x {bits} bits", size / run),
-        SketchKind::SimHash | SketchKind::Fingerprint => format!("{size} bits"),
+        SketchKind::SimHash { .. } | SketchKind::Fingerprint => format!("{size} bits"),
         SketchKind::Scaled { scale, least } => format!("1 of {scale} values, {least} or more"),
         SketchKind::Sectional { sections, .. } => format!("{size} x {bits} bits, {sections} sections"),
         _ if wide > 0 => format!("{} x {bits}, {wide} x {} bits", size - wide, 2 * bits),
@@ -193,7 +193,7 @@ mod tests {
         let fss = params(SketchKind::Fss, &own);
         assert_eq!((fss.size, fss.bits), (1000, 64));
         assert_eq!(params(SketchKind::Cws, &own), own);
-        assert_eq!(params(SketchKind::SimHash, &own).words(), 1);
+        assert_eq!(params(SketchKind::SIMHASH, &own).words(), 1);
     }
 
     /// A hash for each of 448 components takes too long for 600,000 shingles. Such kinds are left out and

@@ -6,6 +6,8 @@ use std::ops::Bound::{Excluded, Included};
 use std::ops::RangeBounds;
 use std::time::Duration;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::config::settings::{ConfigKey, ConfigValue, TypedKey, between, bound, end};
 use dupflow_connectors::intake::OnError;
 use dupflow_core::block::banding::MAX_ROWS;
@@ -14,9 +16,12 @@ use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::doc::retention::{self, RetentionClock};
 use dupflow_core::doc::units::Split;
 use dupflow_core::filter::{FilterKind, Verify};
-use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind};
+use dupflow_core::hash::TokenHash;
+use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, Ties};
 use dupflow_core::text::measures::Measure;
-use dupflow_core::text::{Field, Growth, Html, IdfForm, Marks, Normalize, Shingle, Spaceless, Stem};
+use dupflow_core::text::{
+    Field, Fold, Folds, Growth, Html, IdfForm, Invisible, Marks, Normalize, Shingle, Spaceless, Stem,
+};
 
 /// A whole number from `$from` to `$to`, both inclusive.
 macro_rules! whole {
@@ -67,6 +72,9 @@ macro_rules! other {
 /// Most tokens or characters of a shingle, inclusive.
 const LONGEST_SHINGLE: usize = 100;
 
+/// Fewest characters of a secret, inclusive.
+const LEAST_SECRET: usize = 20;
+
 /// Most components of a sketch, inclusive.
 const MOST: usize = 32_768;
 
@@ -98,6 +106,22 @@ pub(in crate::config) const SPACELESS: TypedKey<Spaceless> =
 pub(in crate::config) const MARKS: TypedKey<Marks> = choice!("text.marks", [Marks::Keep, Marks::Split]);
 pub(in crate::config) const NORMALIZE: TypedKey<Normalize> =
     choice!("text.normalize", [Normalize::None, Normalize::Nfc, Normalize::Nfkc]);
+pub(in crate::config) const INVISIBLE: TypedKey<Invisible> =
+    choice!("text.invisible", [Invisible::Ignore, Invisible::Keep]);
+pub(in crate::config) const FOLD: TypedKey<Folds> = other!(
+    "text.fold",
+    format!("a list of {}", Fold::ALL.map(|fold| format!("{:?}", fold.name())).join(", ")),
+    |value| {
+        let named = |name: &ConfigValue| Fold::ALL.into_iter().find(|fold| Some(fold.name()) == name.text());
+        value.list(named).map(Folds::new)
+    }
+);
+/// The keys of the token hash, and their name.
+pub(in crate::config) const SECRET: TypedKey<TokenHash> =
+    other!("text.secret", format!("at least {LEAST_SECRET} characters, chosen at random"), |value| value
+        .text()
+        .filter(|secret| secret.chars().count() >= LEAST_SECRET)
+        .map(token_hash));
 pub(in crate::config) const HTML: TypedKey<Html> =
     choice!("text.html", [Html::None, Html::Text, Html::Article]);
 /// A list of words (`Ok`), or the path of a file (`Err`).
@@ -150,6 +174,7 @@ pub(in crate::config) const MODE: TypedKey<SectionMode> =
     choice!("sketch.mode", [SectionMode::Attach, SectionMode::Pair]);
 pub(in crate::config) const BASE: TypedKey<SectionBase> =
     choice!("sketch.base", [SectionBase::Fss, SectionBase::MinHash]);
+pub(in crate::config) const TIES: TypedKey<Ties> = choice!("sketch.ties", [Ties::Hash, Ties::One]);
 pub(in crate::config) const SCALE: TypedKey<u32> = whole!("sketch.scale", 1, 65_536_u32);
 pub(in crate::config) const LEAST: TypedKey<u32> = whole!("sketch.least", 1, 32_768_u32);
 
@@ -253,6 +278,9 @@ pub(in crate::config) const KEYS: &[&dyn ConfigKey] = &[
     &MARKS,
     &HTML,
     &NORMALIZE,
+    &INVISIBLE,
+    &FOLD,
+    &SECRET,
     &STOP_WORDS,
     &STEM,
     &SPLIT,
@@ -271,6 +299,7 @@ pub(in crate::config) const KEYS: &[&dyn ConfigKey] = &[
     &MODE,
     &BASE,
     &BOUND,
+    &TIES,
     &SCALE,
     &LEAST,
     &BLOCKING,
@@ -373,6 +402,13 @@ pub(in crate::config) const SECOND: &BlockingKeys = &BlockingKeys {
 
 /// Keys and tables that only other versions of the program have; none at present.
 pub(in crate::config) const LATER: &[&str] = &[];
+
+/// The token hash under the keys of a secret, and under a name that does not tell it.
+fn token_hash(secret: &str) -> TokenHash {
+    let digest = Sha256::digest(secret.as_bytes());
+    let word = |at: usize| digest[8 * at..].first_chunk().map_or(1, |bytes| u64::from_le_bytes(*bytes));
+    TokenHash::keyed([word(0), word(1)], word(2).max(1))
+}
 
 /// A number from 0.001 to 1,000,000 in thousandths; `None` if it has more than three decimals.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the range")]

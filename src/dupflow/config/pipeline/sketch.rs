@@ -16,6 +16,7 @@ pub(super) fn sketch(settings: &mut FileSettings) -> SketchParams {
         SketchKind::Sectional { .. } => &["sketch.sections", "sketch.mode", "sketch.base"],
         SketchKind::Rejection { .. } => &["sketch.bound"],
         SketchKind::Scaled { .. } => &["sketch.scale", "sketch.least"],
+        SketchKind::SimHash { .. } => &["sketch.ties"],
         _ => &[],
     };
     let others = [
@@ -26,6 +27,7 @@ pub(super) fn sketch(settings: &mut FileSettings) -> SketchParams {
         "sketch.bound",
         "sketch.scale",
         "sketch.least",
+        "sketch.ties",
     ];
     let mut useless: Vec<_> = others.into_iter().filter(|key| !own.contains(key)).collect();
     useless
@@ -34,7 +36,7 @@ pub(super) fn sketch(settings: &mut FileSettings) -> SketchParams {
     without_effect(settings, "sketch.kind", kind.name(), &useless);
 
     let default = match kind {
-        SketchKind::SimHash => one_bit(settings, kind, &[32, 64, 128], "32, 64 or 128 places"),
+        SketchKind::SimHash { .. } => one_bit(settings, kind, &[32, 64, 128], "32, 64 or 128 places"),
         SketchKind::Fingerprint => {
             one_bit(settings, kind, &[64, 128, 192, 256], "64, 128, 192 or 256 places")
         }
@@ -58,6 +60,9 @@ pub(super) fn sketch(settings: &mut FileSettings) -> SketchParams {
             scale: settings.get(&keys::SCALE).unwrap_or(scale),
             least: settings.get(&keys::LEAST).unwrap_or(least),
         },
+        SketchKind::SimHash { ties } => {
+            SketchKind::SimHash { ties: settings.get(&keys::TIES).unwrap_or(ties) }
+        }
         kind => kind,
     };
     let seed = settings.get(&keys::SEED).unwrap_or(0);

@@ -8,7 +8,7 @@ use super::super::{
 };
 use super::texts::{PairSimilarities, each_pair, generate};
 use dupflow_core::block::hamming::distance;
-use dupflow_core::sketch::{SimHash, Sketcher};
+use dupflow_core::sketch::{SimHash, Sketcher, Ties};
 
 const ITEM: &str = "002-H1";
 
@@ -42,7 +42,7 @@ impl Default for PairCounts {
 
 pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let texts = generate(work.size(TEXTS, 400), EDITS, work.bench.seed);
-    let mut sketcher = SimHash::new(64, work.bench.seed);
+    let mut sketcher = SimHash::new(64, Ties::default(), work.bench.seed);
     let prints: Vec<Vec<u64>> = texts
         .iter()
         .map(|text| {

@@ -25,7 +25,7 @@ fn distances(work: &SectionContext<'_>, cosine: f64, pairs: usize) -> Distances 
     let shared = shared.unwrap_or(FEATURES as u64);
     let seed = mix(work.bench.seed ^ shared);
     let of_share = |share: usize| {
-        let params = SketchParams { kind: SketchKind::SimHash, size: 64, bits: 1, wide: 0, seed };
+        let params = SketchParams { kind: SketchKind::SIMHASH, size: 64, bits: 1, wide: 0, seed };
         let (mut sketcher, mut counts, mut words) = (params.sketcher(), [0; 65], Vec::new());
         for pair in (share..pairs).step_by(SHARES) {
             words.clear();

@@ -9,7 +9,7 @@ use dupflow_core::sketch::SketchKind;
 fn simhash_has_its_own_sizes() {
     let simhash = |text: &str, overrides: &[&str]| {
         let sketch = plan(text, overrides).unwrap().scheme.sketch;
-        assert_eq!(sketch.kind, SketchKind::SimHash);
+        assert_eq!(sketch.kind, SketchKind::SIMHASH);
         (sketch.size, sketch.bits)
     };
     assert_eq!(simhash("sketch.kind = \"simhash\"", &[]), (64, 1));

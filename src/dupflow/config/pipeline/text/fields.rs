@@ -98,7 +98,7 @@ mod tests {
             (
                 "text = 3",
                 "p:1: text: found 3, expected a table with the keys features, shingle, spaceless, marks, \
-                html, normalize, stop_words, stem, split, \
+                html, normalize, invisible, fold, secret, stop_words, stem, split, \
                           split_least, fields, weights, idf, idf_form, idf_growth"
                     .to_owned(),
             ),

@@ -123,7 +123,7 @@ mod tests {
         assert!(
             problem("other.tsv").ends_with(
                 "other.tsv\": counted under other rules of [text]: spaceless is \"run\" there and \"part\" \
-                here"
+                here; set them as they are there, or count again"
             ),
             "{}",
             problem("other.tsv")

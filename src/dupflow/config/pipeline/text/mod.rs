@@ -8,9 +8,12 @@ pub(super) mod weights;
 use crate::config::pipeline::keys;
 use crate::config::settings::read_file;
 use crate::config::settings::{ConfigKey, FileSettings, ProblemKind, without_effect};
+use dupflow_core::hash::TokenHash;
 use dupflow_core::run::missing_feature;
 use dupflow_core::sketch::{SketchKind, SketchParams};
-use dupflow_core::text::{self, Given, Html, Shingle, Spaceless, Stem, TextRules, Weights};
+use dupflow_core::text::{
+    self, Given, Html, Invisible, Normalize, Shingle, Spaceless, Stem, TextRules, Weights,
+};
 use frozen::TableSource;
 
 /// The text rules, and the source of a frozen table of document frequencies if the pipeline names one.
@@ -31,6 +34,9 @@ pub(in crate::config::pipeline) fn rules(
         spaceless: spaceless.unwrap_or(default.spaceless),
         marks: settings.get(&keys::MARKS).unwrap_or(default.marks),
         normalize: settings.get(&keys::NORMALIZE).unwrap_or(default.normalize),
+        invisible: settings.get(&keys::INVISIBLE).unwrap_or(default.invisible),
+        folds: settings.get(&keys::FOLD).unwrap_or(default.folds),
+        hash: token_hash(settings),
         fields: fields::fields(settings),
         ..default
     };
@@ -40,6 +46,7 @@ pub(in crate::config::pipeline) fn rules(
     rules.weights = weights;
     if rules.given.is_some() {
         rules.html = Html::None;
+        (rules.normalize, rules.invisible) = (Normalize::None, Invisible::Keep);
         rules.given = rules.given.map(|given| match given {
             Given::Features { .. } => Given::Features { weighted: rules.shingle == Shingle::Words(1) },
             fingerprint @ Given::Fingerprint(_) => fingerprint,
@@ -64,15 +71,23 @@ fn given(settings: &mut FileSettings, sketch: &SketchParams) -> Option<Given> {
         }
         return None;
     }
-    let of_texts =
-        ["text.spaceless", "text.marks", "text.normalize", "text.html", "text.stop_words", "text.stem"];
+    let of_texts = [
+        "text.spaceless",
+        "text.marks",
+        "text.normalize",
+        "text.invisible",
+        "text.fold",
+        "text.html",
+        "text.stop_words",
+        "text.stem",
+    ];
     without_effect(settings, keys::FEATURES.name(), "given", &of_texts);
     for name in settings.names("text.fields") {
         let what = "has no effect with text.features = \"given\"";
         settings.problem(&fields::key(&name), ProblemKind::Contradiction(what.to_owned()));
     }
     if is_fingerprint {
-        without_effect(settings, keys::KIND.name(), sketch.kind.name(), &["text.shingle"]);
+        without_effect(settings, keys::KIND.name(), sketch.kind.name(), &["text.shingle", "text.secret"]);
         return Some(Given::Fingerprint(sketch.size));
     }
     // A shingle that the file sets for texts does not apply.
@@ -84,6 +99,19 @@ fn given(settings: &mut FileSettings, sketch: &SketchParams) -> Option<Given> {
         settings.problem(keys::SHINGLE.name(), ProblemKind::Contradiction(what.to_owned()));
     }
     Some(Given::Features { weighted: true })
+}
+
+/// The token hash. No message shows its secret.
+fn token_hash(settings: &mut FileSettings) -> TokenHash {
+    match settings.secret(keys::SECRET.name(), keys::SECRET.take) {
+        None => TokenHash::default(),
+        Some(Ok(hash)) => hash,
+        Some(Err(())) => {
+            let what = format!("expected {}", (keys::SECRET.expected)());
+            settings.problem(keys::SECRET.name(), ProblemKind::Contradiction(what));
+            TokenHash::default()
+        }
+    }
 }
 
 /// What is extracted from HTML pages; reports an extraction that this build lacks.
