@@ -64,10 +64,12 @@ impl PostgresRows {
             .query_one("SELECT current_setting('search_path')", &[])
             .and_then(|row| row.try_get(0))
             .map_err(failed)?;
-        let path = if path.is_empty() { "''".to_owned() } else { path };
         let security = if table.row_security { "on" } else { "off" };
+        // As a value: a path is not written as it is shown, as `my-schema`.
         let settings = format!(
-            "{SETTINGS}; {READING}; SET LOCAL search_path = {path}; SET LOCAL row_security = {security}"
+            "{SETTINGS}; {READING}; SELECT set_config('search_path', {}, true); \
+             SET LOCAL row_security = {security}",
+            literal(&path)
         );
         let (relation, resolved, is_derived) = resolve(&mut client, table).map_err(failed)?;
         let described = client.prepare(&format!("SELECT * FROM {relation} LIMIT 0")).map_err(failed)?;
@@ -333,7 +335,6 @@ fn look_query(
     );
     let log =
         "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END";
-    let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let of_table = match &table.relation {
         Relation::Table(name) if is_named => {
             let oid = format!("to_regclass({})", literal(&quoted_path(name)));
@@ -358,6 +359,11 @@ fn look_query(
          {timeline}, {oid}, {order}, {definition}, current_database()::text, 3 + age('3'::xid)::bigint, \
          ({log} - '0/0'::pg_lsn)::bigint"
     ))
+}
+
+/// A text as a literal of SQL.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// Expressions with column names.

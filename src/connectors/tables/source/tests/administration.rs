@@ -340,6 +340,8 @@ mod postgres {
         run(&format!("{ANEW} {TENS} {ROWS}"));
         rows_that_become_due_are_read(&mut run, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
+        paths_and_queries_are_read_as_written(&mut run, &table);
+        run(&format!("{ANEW} {TENS} {ROWS}"));
         deletions_of_every_type(&mut run, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
         run("ALTER TABLE pages ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON pages USING (version > 100)");
@@ -384,6 +386,25 @@ mod postgres {
         while !live.found.contains_key("z") {
             goes_on(&mut live);
         }
+    }
+
+    /// The table at an address with more settings.
+    fn with_options(table: &DatabaseTable, options: &str) -> DatabaseTable {
+        let Address::Postgres(url) = &table.address else { panic!("another database") };
+        let url = format!("{}?options={options}", url.reveal());
+        let address = Address::Postgres(crate::credential::Credential::new(url));
+        DatabaseTable { address, ..table.clone() }
+    }
+
+    /// A search path whose text is no SQL.
+    fn paths_and_queries_are_read_as_written(run: &mut impl FnMut(&str), table: &DatabaseTable) {
+        run("DROP SCHEMA IF EXISTS \"my-schema\" CASCADE; CREATE SCHEMA \"my-schema\"; \
+             CREATE TABLE \"my-schema\".pages AS SELECT * FROM pages WHERE version > 200; \
+             GRANT USAGE ON SCHEMA \"my-schema\" TO reader; \
+             GRANT SELECT ON \"my-schema\".pages TO reader");
+        let there = with_options(table, "-c%20search_path=my-schema");
+        assert_eq!(fresh(&there).into_keys().collect::<Vec<_>>(), ["d"]);
+        assert_eq!(fresh(&with_options(table, "-c%20search_path=public")), fresh(table));
     }
 
     /// Values of rows that are alive, and of deleted ones.
