@@ -249,7 +249,8 @@ impl DatabaseTable {
     pub(super) fn relation(&self) -> String {
         match &self.relation {
             Relation::Table(name) => format!("{} AS source", crate::tables::database::quoted_path(name)),
-            Relation::Query(query) => format!("({}) AS source", query.trim().trim_end_matches(';')),
+            // A query may end with a comment, up to the end of its line.
+            Relation::Query(query) => format!("({}\n) AS source", query.trim().trim_end_matches(';')),
         }
     }
 

@@ -396,7 +396,7 @@ mod postgres {
         DatabaseTable { address, ..table.clone() }
     }
 
-    /// A search path whose text is no SQL.
+    /// A search path whose text is no SQL, and a query that ends with a comment.
     fn paths_and_queries_are_read_as_written(run: &mut impl FnMut(&str), table: &DatabaseTable) {
         run("DROP SCHEMA IF EXISTS \"my-schema\" CASCADE; CREATE SCHEMA \"my-schema\"; \
              CREATE TABLE \"my-schema\".pages AS SELECT * FROM pages WHERE version > 200; \
@@ -405,6 +405,8 @@ mod postgres {
         let there = with_options(table, "-c%20search_path=my-schema");
         assert_eq!(fresh(&there).into_keys().collect::<Vec<_>>(), ["d"]);
         assert_eq!(fresh(&with_options(table, "-c%20search_path=public")), fresh(table));
+        let query = "SELECT * FROM pages -- all of them".to_owned();
+        assert_eq!(fresh(&DatabaseTable { relation: Relation::Query(query), ..table.clone() }), fresh(table));
     }
 
     /// Values of rows that are alive, and of deleted ones.

@@ -465,6 +465,9 @@ fn unreadable_tables_are_refused_before_a_run() {
     let query = "SELECT id, body || ' ' || coalesce(title, '') AS body, 1 AS version FROM pages;";
     let table = DatabaseTable { relation: Relation::Query(query.to_owned()), ..place.table() };
     assert!(table.examine().unwrap().contains("1 rows, in order of numbers"));
+    let commented = Relation::Query("SELECT * FROM pages -- all of them".to_owned());
+    let all = DatabaseTable { relation: commented, ..place.table() };
+    assert!(all.examine().unwrap_err().to_string().contains("blobs"), "a comment at its end");
 }
 
 mod administration;
