@@ -122,7 +122,7 @@ impl Source for TableSource {
             return Ok(Resumption::AsRead);
         };
         let difference = self.ask(|rows| {
-            let now = rows.look((was.below > 0).then_some(was.below))?;
+            let now = rows.look(&mut |_| (was.below > 0).then_some(was.below))?;
             let more = now.below.map_or(0, |found| found.saturating_sub(was.rows));
             Ok(difference(rows, &was, &now)?.or_else(|| arrived(more)))
         })?;

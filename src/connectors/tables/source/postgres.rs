@@ -11,8 +11,8 @@ use postgres::types::{ToSql, Type};
 use postgres::{Client, Statement};
 
 use super::table::{
-    ColumnLayout, DatabaseTable, OrderKind, PAGE_BYTES, Relation, RowPage, TableNow, TableRow, TableRows,
-    is_deleted,
+    ColumnLayout, CountBound, DatabaseTable, OrderKind, PAGE_BYTES, Relation, RowPage, TableNow, TableRow,
+    TableRows, is_deleted,
 };
 use super::transactions::Transactions;
 use crate::credential::Credential;
@@ -218,7 +218,7 @@ impl PostgresRows {
     }
 
     /// Reads the answer of a [`look_query`].
-    fn now(&self, row: &postgres::Row, below: Option<u64>) -> Result<TableNow, postgres::Error> {
+    fn now(&self, row: &postgres::Row) -> Result<TableNow, postgres::Error> {
         let (snapshot, is_standby): (&str, bool) = (row.try_get(0)?, row.try_get(1)?);
         let number = |place: usize| row.try_get::<_, Option<i64>>(place);
         let order =
@@ -236,7 +236,7 @@ impl PostgresRows {
         let latest = if self.kind == OrderKind::Time { clock } else { newest };
         let counters = [("position in the log (LSN)".to_owned(), order(12)?)].into();
         let look = TableLook { identity, counters, storage, ..TableLook::default() };
-        Ok(TableNow { look, latest, newest, below, transactions })
+        Ok(TableNow { look, latest, newest, below: None, transactions })
     }
 
     fn row_of(&self, row: &postgres::Row) -> Result<TableRow, postgres::Error> {
@@ -409,20 +409,18 @@ impl TableRows for PostgresRows {
         self.kind
     }
 
-    fn look(&mut self, bound: Option<u64>) -> Result<TableNow, DatabaseFailure> {
+    fn look(&mut self, bound: CountBound<'_>) -> Result<TableNow, DatabaseFailure> {
         // The rows are counted as of the snapshot that names the open transactions.
         self.transaction("")?;
         let look = self.client.query_one(&self.look.clone(), &[]).map_err(|error| self.failed(&error))?;
-        let below = match bound.map(|bound| AtOrder::new(bound, self.kind)) {
-            Some(bound) => {
-                let counted = self.client.query_one(&self.below.clone(), &[bound.get()]);
-                let counted: Result<i64, _> = counted.and_then(|row| row.try_get(0));
-                Some(counted.map_err(|error| self.failed(&error))?.cast_unsigned())
-            }
-            None => None,
-        };
+        let mut now = self.now(&look).map_err(|error| failure(&error))?;
+        if let Some(bound) = bound(&now).map(|bound| AtOrder::new(bound, self.kind)) {
+            let counted = self.client.query_one(&self.below.clone(), &[bound.get()]);
+            let counted: Result<i64, _> = counted.and_then(|row| row.try_get(0));
+            now.below = Some(counted.map_err(|error| self.failed(&error))?.cast_unsigned());
+        }
         self.commit()?;
-        self.now(&look, below).map_err(|error| failure(&error))
+        Ok(now)
     }
 
     fn is_rewritten(&mut self, up_to: u64, since: u64) -> Result<bool, DatabaseFailure> {

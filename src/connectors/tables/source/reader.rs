@@ -192,12 +192,11 @@ impl TableReading {
 
     fn round(&mut self, rows: &mut dyn TableRows, queue: &Queue, bad: &BadRecords) -> Result<(), RoundEnd> {
         let overlap = self.table.overlap(rows.order());
-        let TableNow { latest, look, transactions, .. } = self.look(rows, overlap)?;
+        let (TableNow { latest, look, transactions, .. }, from) = self.look(rows, overlap)?;
         // Rows may still be added from here on, unless an open transaction has begun before.
         let usual = |greatest: u64| greatest.min(latest).saturating_sub(overlap);
         self.begun.look(transactions, latest.saturating_sub(overlap));
         let held = self.begun.least();
-        let from = self.again.unwrap_or(u64::MAX).min(usual(self.greatest));
         self.frontier.begin(from);
         let mut open = KeyedRecords::with_shape(Arc::clone(&self.shape));
         let mut letters = Vec::new();
@@ -287,32 +286,41 @@ impl TableReading {
         Ok(page)
     }
 
-    /// Looks at the table, and compares it with the last look. A regression of the order ends the run.
-    fn look(&mut self, rows: &mut dyn TableRows, overlap: u64) -> Result<TableNow, RoundEnd> {
+    /// Looks at the table, and compares it with the last look. A regression of the order ends the run. Also
+    /// returns where the round begins.
+    fn look(&mut self, rows: &mut dyn TableRows, overlap: u64) -> Result<(TableNow, u64), RoundEnd> {
+        let usual = |now: &TableNow| self.greatest.min(now.latest).saturating_sub(overlap);
         let Some(was) = &self.look else {
             // Nothing is known of the rows before the position.
             let begin = rows.bound(self.greatest.saturating_sub(overlap));
-            let now = rows.look((begin > 0).then_some(begin)).map_err(|failure| self.failed(failure))?;
+            let now = rows.look(&mut |_| (begin > 0).then_some(begin));
+            let now = now.map_err(|failure| self.failed(failure))?;
+            let from = self.again.unwrap_or(u64::MAX).min(usual(&now));
             self.frontier = Frontier::new(begin, now.below.unwrap_or(0));
             self.begun = Begun::new(begin);
-            return Ok(now);
+            return Ok((now, from));
         };
-        let now = rows.look(self.frontier.is_due()).map_err(|failure| self.failed(failure))?;
+        // All that is below the beginning of the round has been read, unless a transaction was open before
+        // anything was read: it may have written anywhere.
+        let (mut from, mut counted, mut is_anew) = (0, None, false);
+        let mut bound = |now: &TableNow| {
+            let ended = self.begun.ended(&now.transactions);
+            from = [self.again, ended].into_iter().flatten().fold(usual(now), u64::min);
+            is_anew = ended.is_some_and(|order| order < self.frontier.below());
+            counted = self.frontier.is_due(from).filter(|_| !is_anew);
+            counted
+        };
+        let now = rows.look(&mut bound).map_err(|failure| self.failed(failure))?;
         let difference = difference(rows, was, &now).map_err(|failure| self.failed(failure))?;
-        let mut ended = self.begun.ended(&now.transactions);
-        let more = if ended.is_some_and(|from| from < self.frontier.below()) {
-            // It was open before anything was read, and may have written anywhere.
-            self.frontier = Frontier::new(0, 0);
-            ended = Some(0);
-            0
-        } else {
-            now.below.map_or(0, |below| self.frontier.count(below))
-        };
+        if is_anew {
+            (self.frontier, from) = (Frontier::new(0, 0), 0);
+        }
+        let more = counted.zip(now.below).map_or(0, |(order, found)| self.frontier.count(order, found));
         if let Some(what) = difference.or_else(|| arrived(more)) {
             return Err(RoundEnd::Failed(self.table.regressed(&what)));
         }
-        self.again = [self.again, ended].into_iter().flatten().min();
-        Ok(now)
+        self.again = Some(from);
+        Ok((now, from))
     }
 
     /// Pushes the open batch, and reports that everything before `next` has been read.

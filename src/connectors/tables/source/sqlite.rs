@@ -14,8 +14,8 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::stamps;
 use super::table::{
-    ColumnLayout, DatabaseTable, OrderKind, PAGE_BYTES, Relation, RowPage, TableNow, TableRow, TableRows,
-    is_deleted,
+    ColumnLayout, CountBound, DatabaseTable, OrderKind, PAGE_BYTES, Relation, RowPage, TableNow, TableRow,
+    TableRows, is_deleted,
 };
 use super::transactions::Transactions;
 use crate::formats::BadRecord;
@@ -304,12 +304,10 @@ impl TableRows for SqliteRows {
         self.kind()
     }
 
-    fn look(&mut self, bound: Option<u64>) -> Result<TableNow, DatabaseFailure> {
+    fn look(&mut self, bound: CountBound<'_>) -> Result<TableNow, DatabaseFailure> {
         self.begin_page()?;
         let newest = self.newest()?;
-        let below = bound.map(|bound| self.below(bound)).transpose()?;
         let look = self.identity()?;
-        self.end_page()?;
         let latest = match self.kind() {
             OrderKind::Number => newest,
             // SQLite has no clock of its own: the database is a file on this machine.
@@ -320,7 +318,10 @@ impl TableRows for SqliteRows {
             )]
             OrderKind::Time => (time::unix_seconds() * 1e6) as u64,
         };
-        Ok(TableNow { look, latest, newest, below, transactions: Transactions::default() })
+        let mut now = TableNow { look, latest, newest, below: None, transactions: Transactions::default() };
+        now.below = bound(&now).map(|bound| self.below(bound)).transpose()?;
+        self.end_page()?;
+        Ok(now)
     }
 
     /// Texts of times are sorted by their days only.

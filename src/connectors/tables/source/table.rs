@@ -147,8 +147,9 @@ pub(super) trait TableRows: Send {
     /// The type of the growing column.
     fn order(&self) -> OrderKind;
 
-    /// Looks at the table in one transaction. `bound`: counts the rows below it.
-    fn look(&mut self, bound: Option<u64>) -> Result<TableNow, DatabaseFailure>;
+    /// Looks at the table in one transaction, and counts the rows below a bound that depends on what is seen,
+    /// if there is one.
+    fn look(&mut self, bound: CountBound<'_>) -> Result<TableNow, DatabaseFailure>;
 
     /// Whether all rows up to an order were written anew since the first transaction `since` began, where
     /// that is known.
@@ -188,6 +189,9 @@ pub(super) trait TableRows: Send {
     /// Whether the table may have changed since the last call.
     fn has_changed(&mut self) -> Result<bool, DatabaseFailure>;
 }
+
+/// The order below which rows are counted, by what else is seen.
+pub(super) type CountBound<'a> = &'a mut dyn FnMut(&TableNow) -> Option<u64>;
 
 /// The table at a look.
 #[derive(Clone, Debug, Default)]

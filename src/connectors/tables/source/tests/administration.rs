@@ -228,7 +228,7 @@ fn tried(tried: &mut Tried<'_>, act: &str) -> [Outcome; 2] {
             assert!(what.contains("--reconcile"), "{what}");
             Refused
         }
-        Err(_) => match tried.table.reach().and_then(|mut rows| rows.look(None)) {
+        Err(_) => match tried.table.reach().and_then(|mut rows| rows.look(&mut |_| None)) {
             Err(failure) if failure.is_retriable() => Waits,
             _ => Refused,
         },
@@ -333,6 +333,8 @@ mod postgres {
         }
         run(&format!("{ANEW} {TENS} {ROWS}"));
         late_commits_are_read(&server, &table);
+        run(&format!("{ANEW} {TENS} {ROWS}"));
+        rows_below_a_round_are_refused(&server, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
         a_standby_is_read(&server, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
@@ -489,6 +491,28 @@ mod postgres {
         goes_on(&mut next);
         goes_on(&mut live);
         assert_eq!(live.found, fresh(table));
+    }
+
+    /// While a transaction is open anywhere, rows come below the rounds, with an order that a program made.
+    fn rows_below_a_round_are_refused(server: &test_server::Server, table: &DatabaseTable) {
+        let overlap = RoundOverlap { time: Duration::ZERO, number: 0 };
+        let mut live = TriedRun::new(DatabaseTable { overlap, ..table.clone() }, 0, None);
+        goes_on(&mut live);
+        let [mut open, mut other] = [server.client(), server.client()];
+        let put = |version: u32| {
+            format!("INSERT INTO pages (id, body, version) VALUES ('n{version}', 'x', {version})")
+        };
+        open.batch_execute("BEGIN; CREATE TEMP TABLE t (n integer)").unwrap();
+        goes_on(&mut live);
+        other.batch_execute(&put(300)).unwrap();
+        goes_on(&mut live);
+        assert_eq!(live.found, fresh(table));
+        // Rows that are removed meanwhile do not hide others.
+        other.batch_execute("DELETE FROM pages WHERE id = 'x'").unwrap();
+        goes_on(&mut live);
+        other.batch_execute(&put(250)).unwrap();
+        let RoundEnd::Failed(why) = live.turn().unwrap_err() else { panic!("it waits") };
+        assert!(why.to_string().contains("1 row has come where all rows had been read"), "{why}");
     }
 
     /// A server that crashes gives the numbers of transactions again of which nothing was written.

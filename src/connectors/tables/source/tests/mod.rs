@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::reader::{RoundEnd, TableReading};
-use super::table::{OrderKind, PAGE_BYTES, RowPage, TableNow, TableRow, TableRows};
+use super::table::{CountBound, OrderKind, PAGE_BYTES, RowPage, TableNow, TableRow, TableRows};
 use super::*;
 use crate::intake::{BadRecords, CatchUp, CatchUpLine, Decoder, Dequeued, NoText, Queue, QueueRoom};
 use crate::tables::database::{Address, DatabaseFailure};
@@ -205,7 +205,7 @@ impl<F: FnOnce() + Send> TableRows for Meanwhile<F> {
         self.0.order()
     }
 
-    fn look(&mut self, bound: Option<u64>) -> Result<TableNow, DatabaseFailure> {
+    fn look(&mut self, bound: CountBound<'_>) -> Result<TableNow, DatabaseFailure> {
         self.0.look(bound)
     }
 
