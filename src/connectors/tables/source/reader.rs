@@ -215,6 +215,11 @@ impl TableReading {
                     continue;
                 };
                 page_end = page_end.max(order);
+                if order < from {
+                    // Times in several notations are sorted by their days only. It was read before, or else
+                    // the next look counts it.
+                    continue;
+                }
                 let line = queue.line(0);
                 if line.is_some_and(|line| self.pushed_to < line && line <= order) {
                     // A batch up to the line, even if it has no records; then the rest.
@@ -243,9 +248,11 @@ impl TableReading {
                     self.hand_over(&mut open, &mut letters, order.min(latest), queue)?;
                 }
             }
+            // The next page may have earlier times of the same day.
+            let page_end = if is_last { page_end } else { rows.sorted(page_end) };
             let passed = usual(self.greatest).min(held).min(page_end);
             self.seen.trim(passed);
-            self.frontier.advance(rows.bound(passed));
+            self.frontier.advance(passed);
             if is_last {
                 break;
             }
@@ -292,7 +299,7 @@ impl TableReading {
         let usual = |now: &TableNow| self.greatest.min(now.latest).saturating_sub(overlap);
         let Some(was) = &self.look else {
             // Nothing is known of the rows before the position.
-            let begin = rows.bound(self.greatest.saturating_sub(overlap));
+            let begin = self.greatest.saturating_sub(overlap);
             let now = rows.look(&mut |_| (begin > 0).then_some(begin));
             let now = now.map_err(|failure| self.failed(failure))?;
             let from = self.again.unwrap_or(u64::MAX).min(usual(&now));
@@ -390,7 +397,7 @@ pub(super) fn difference(
         return Ok(Some("all its rows were written anew".to_owned()));
     }
     let (is, read) = (now.newest, was.greatest);
-    let is_lower = rows.bound(is) < rows.bound(read);
+    let is_lower = rows.sorted(is) < rows.sorted(read);
     Ok(is_lower.then(|| format!("its greatest {} is {is}, and {read} had been read", rows.order().name())))
 }
 

@@ -202,9 +202,27 @@ impl SqliteRows {
         Ok(found.and_then(|text| stamps::micros(&text)).unwrap_or(0))
     }
 
-    /// The number of rows below a bound, without those whose time is none.
+    /// The number of rows below a bound, without those whose time is none. Texts of times are sorted by their
+    /// days only: those of the last day are compared as times.
     fn below(&self, bound: u64) -> Result<u64, DatabaseFailure> {
         let Self { relation, order, id, .. } = self;
+        if self.kind() == OrderKind::Time && !bound.is_multiple_of(DAY) {
+            let day = bound - bound % DAY;
+            let sql = format!(
+                "SELECT {order} FROM {relation}
+                 WHERE {order} >= ?1 AND {order} < ?2 AND {id} IS NOT NULL AND typeof({order}) = 'text'"
+            );
+            let failed = |error: rusqlite::Error| self.failed(&error);
+            let mut statement = self.connection.prepare_cached(&sql).map_err(failed)?;
+            let mut rows = statement.query([self.at(day), self.at(day + DAY)]).map_err(failed)?;
+            let mut found = self.below(day)?;
+            while let Some(row) = rows.next().map_err(failed)? {
+                let time = row.get_ref(0).map_err(failed)?.as_bytes().ok();
+                let time = time.and_then(|text| std::str::from_utf8(text).ok()).and_then(stamps::micros);
+                found += u64::from(time.is_some_and(|time| time < bound));
+            }
+            return Ok(found);
+        }
         let (is_order, first) = match self.kind() {
             OrderKind::Number => (format!("typeof({order}) = 'integer'"), Value::Integer(0)),
             OrderKind::Time => {
@@ -325,7 +343,7 @@ impl TableRows for SqliteRows {
     }
 
     /// Texts of times are sorted by their days only.
-    fn bound(&self, order: u64) -> u64 {
+    fn sorted(&self, order: u64) -> u64 {
         if self.kind == Some(OrderKind::Time) { order - order % DAY } else { order }
     }
 

@@ -157,8 +157,8 @@ pub(super) trait TableRows: Send {
         Ok(false)
     }
 
-    /// The greatest bound at or below an order, for which rows below it can be counted.
-    fn bound(&self, order: u64) -> u64 {
+    /// An order rounded down to what rows are sorted by.
+    fn sorted(&self, order: u64) -> u64 {
         order
     }
 

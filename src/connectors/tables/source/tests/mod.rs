@@ -389,6 +389,29 @@ fn future_times_do_not_count_as_greatest() {
     assert_eq!(bench.bad.counts(), BTreeMap::from([("bad_ts", 1)]), "and is told once");
 }
 
+/// Rows of the same day in three notations: those of the overlap are read, and an older one ends the run.
+#[test]
+fn older_times_of_the_same_day_are_refused() {
+    let place = TestDatabase::numbers();
+    place.put(
+        "('a', 'x', '2026-01-31 10:00:00'), ('b', 'x', '2026-01-31T11:00:00Z'), ('c', 'x', '2026-01-31'), \
+         ('d', 'x', '2026-01-31 12:00'), ('e', 'x', '2026-01-31T12:00:00.5Z'), ('f', 'x', '2026-01-30')",
+    );
+    let mut bench = ReaderBench::new(place.table(), 0);
+    assert_eq!(bench.turn().len(), 6);
+    place.put("('g', 'x', '2026-01-31T11:59:30Z'), ('h', 'x', '2026-01-31 11:59:59.750')");
+    let ids = |events: Vec<TableEvent>| events.into_iter().map(|(_, _, id, _)| id).collect::<Vec<_>>();
+    assert_eq!(ids(bench.turn()), ["h", "g"], "the overlap begins at 11:59:00.5");
+    for late in ["2026-01-31T10:30:00Z", "2026-01-31 10:30:00"] {
+        let mut next = ReaderBench::new(place.table(), bench.next);
+        next.turn();
+        place.put(&format!("('late', 'x', '{late}')"));
+        let RoundEnd::Failed(why) = next.reading.turn(&next.queue, &next.bad).unwrap_err() else { panic!() };
+        assert!(why.to_string().contains("1 row has come where all rows had been read"), "{late}: {why}");
+        place.run("DELETE FROM pages WHERE id = 'late'");
+    }
+}
+
 /// A restarted run reaches its line exactly, for any positions of rows.
 #[test]
 fn no_batch_crosses_a_line() {
