@@ -27,6 +27,10 @@
 //! row again changes nothing. A round ends its epoch, and reads each row once. The rows of the overlap that
 //! were pushed are stored as hashes, and an unchanged row is skipped.
 //!
+//! **Rows that come and go by themselves**, as those of a view by the time of day, may have any order, and no
+//! write tells of them. Such a table is read as a whole when a run begins, and now and then
+//! ([`POLLS`](reader)): the documents that it has given before and does not give any more end.
+//!
 //! A time in the future does not count as the greatest order either; such a row is read in each round.
 //!
 //! The previous state of a table cannot be read again ([`SourceInfo::repeats`] is false).
@@ -59,7 +63,7 @@ mod transactions;
 use std::sync::Arc;
 
 use open::UNSEEN;
-use reader::{TableReader, TableReading, arrived, difference};
+use reader::{TableReader, TableReading, arrived, difference, regression};
 use table::TableRows;
 use texts::TableTexts;
 
@@ -124,7 +128,9 @@ impl Source for TableSource {
         let difference = self.ask(|rows| {
             let now = rows.look(&mut |_| (was.below > 0).then_some(was.below))?;
             let more = now.below.map_or(0, |found| found.saturating_sub(was.rows));
-            Ok(difference(rows, &was, &now)?.or_else(|| arrived(more)))
+            let another = difference(rows, &was, &now)?.or_else(|| regression(rows, &was, &now));
+            // A run begins with all rows of a table to which some may come without a write.
+            Ok(another.or_else(|| arrived(more).filter(|_| !rows.is_derived())))
         })?;
         match (difference, self.table.regression) {
             (None, _) => {

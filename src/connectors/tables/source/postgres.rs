@@ -38,7 +38,8 @@ pub(super) struct PostgresRows {
     below: Statement,
     /// What each transaction begins with.
     settings: String,
-    /// Whether it is a query, a view or a foreign table, or has foreign partitions.
+    /// Whether it is a query, a view or a foreign table, has foreign partitions, or a policy may decide on
+    /// its rows.
     is_derived: bool,
     /// The type of the order, and the search path by which a query finds its tables.
     identity: BTreeMap<String, String>,
@@ -72,6 +73,7 @@ impl PostgresRows {
             literal(&path)
         );
         let (relation, resolved, is_derived) = resolve(&mut client, table).map_err(failed)?;
+        let is_derived = is_derived || table.row_security;
         let described = client.prepare(&format!("SELECT * FROM {relation} LIMIT 0")).map_err(failed)?;
         let columns: Vec<(String, Type)> = described
             .columns()

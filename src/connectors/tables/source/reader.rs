@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::frontier::Frontier;
-use super::seen::SeenRows;
+use super::seen::{GivenDocuments, SeenRows};
 use super::table::{DatabaseTable, RowPage, TableNow, TableRow, TableRows};
 use super::transactions::Begun;
 use crate::formats::{BadRecord, KeyedRecord, KeyedRecords, RecordPlace, RecordShape};
@@ -21,9 +21,12 @@ use dupflow_core::time::{Clock, SystemClock};
 const BATCH_BYTES: usize = 128 << 10;
 const BATCH_RECORDS: usize = 128;
 
-/// A query, a view or a foreign table is read again after so many polls, even if nothing was written: its
-/// rows may depend on the time of day, or on another server.
+/// A query, a view or a foreign table is read as a whole after so many polls, even if nothing was written:
+/// its rows may depend on the time of day, or on another server.
 const POLLS: u32 = 60;
+
+/// Reading it as a whole takes at most this part of the time.
+const OF_TIME: u32 = 10;
 
 /// The longest pause after a round.
 const MOST_PAUSE: Duration = Duration::from_secs(60);
@@ -52,8 +55,12 @@ pub(super) struct TableReading {
     /// The last look, and the looks for the marks.
     look: Option<TableLook>,
     log: Arc<TableLog>,
-    /// Polls since the last round.
-    idle: u32,
+    /// Polls since the table was last read as a whole, if its rows may change without a write.
+    polls: u32,
+    /// When it was read as a whole, and how long that took; `None` before the first time.
+    whole: Option<(SystemClock, Duration)>,
+    /// The documents that it gives then.
+    given: GivenDocuments,
     /// Whether the present round has pushed a row.
     pushed: bool,
     /// How long the present round has read, without waiting.
@@ -98,7 +105,9 @@ impl TableReading {
             again: look.as_ref().map(|look| look.below),
             look,
             log,
-            idle: 0,
+            polls: 0,
+            whole: None,
+            given: GivenDocuments::default(),
             pushed: false,
             took: Duration::ZERO,
             rows: None,
@@ -172,11 +181,11 @@ impl TableReading {
             Some(rows) => rows,
             None => self.table.reach().map_err(|failure| self.failed(failure))?,
         };
-        self.idle += 1;
+        self.polls += 1;
         let has_changed = rows.has_changed().map_err(|failure| self.failed(failure))?;
-        if has_changed || self.idle >= POLLS && rows.is_derived() {
-            self.idle = 0;
-            let ended = self.round(&mut *rows, queue, bad);
+        let is_whole = rows.is_derived() && self.is_whole_due();
+        if has_changed || is_whole {
+            let ended = self.round(&mut *rows, is_whole, queue, bad);
             // An epoch has each row at most once. The next round may read rows again, also after a round that
             // failed.
             let epoch = if std::mem::take(&mut self.pushed) { queue.cut() } else { queue.open() };
@@ -190,9 +199,28 @@ impl TableReading {
         Ok(())
     }
 
-    fn round(&mut self, rows: &mut dyn TableRows, queue: &Queue, bad: &BadRecords) -> Result<(), RoundEnd> {
+    /// Whether a table whose rows may change without a write is to be read as a whole.
+    fn is_whole_due(&self) -> bool {
+        let is_rested = |(since, took): &(SystemClock, Duration)| since.now() >= took.saturating_mul(OF_TIME);
+        self.whole.as_ref().is_none_or(|whole| self.polls >= POLLS && is_rested(whole))
+    }
+
+    fn round(
+        &mut self,
+        rows: &mut dyn TableRows,
+        is_whole: bool,
+        queue: &Queue,
+        bad: &BadRecords,
+    ) -> Result<(), RoundEnd> {
         let overlap = self.table.overlap(rows.order());
-        let (TableNow { latest, look, transactions, .. }, from) = self.look(rows, overlap)?;
+        let is_derived = rows.is_derived();
+        let (TableNow { latest, look, transactions, .. }, mut from) = self.look(rows, overlap)?;
+        let is_whole = is_whole || self.again == Some(0) && is_derived;
+        let clock = SystemClock::start();
+        if is_whole {
+            (self.frontier, self.again, from) = (Frontier::new(0, 0), Some(0), 0);
+            self.given.begin();
+        }
         // Rows may still be added from here on, unless an open transaction has begun before.
         let usual = |greatest: u64| greatest.min(latest).saturating_sub(overlap);
         self.begun.look(transactions, latest.saturating_sub(overlap));
@@ -207,6 +235,9 @@ impl TableReading {
             // An earlier round may have read further than this page.
             let mut page_end = if is_last { u64::MAX } else { from };
             for row in found {
+                if is_derived {
+                    self.given.row(&row, row.order);
+                }
                 let Some(order) = row.order else {
                     if self.seen.is_new(&row, u64::MAX) {
                         // Reported at the position of the rows before it.
@@ -251,7 +282,9 @@ impl TableReading {
             // The next page may have earlier times of the same day.
             let page_end = if is_last { page_end } else { rows.sorted(page_end) };
             let passed = usual(self.greatest).min(held).min(page_end);
-            self.seen.trim(passed);
+            if !is_derived {
+                self.seen.trim(passed);
+            }
             self.frontier.advance(passed);
             if is_last {
                 break;
@@ -264,6 +297,10 @@ impl TableReading {
                     return Err(failure);
                 }
             };
+        }
+        if is_whole {
+            self.end_documents(&mut open, &mut letters, queue)?;
+            (self.polls, self.whole) = (0, Some((SystemClock::start(), clock.now())));
         }
         self.again = None;
         self.look = Some(TableLook {
@@ -283,6 +320,30 @@ impl TableReading {
         Ok(())
     }
 
+    /// Ends the documents that a reading of the whole table has no longer given.
+    fn end_documents(
+        &mut self,
+        open: &mut KeyedRecords,
+        letters: &mut Vec<Letter>,
+        queue: &Queue,
+    ) -> Result<(), Closed> {
+        let ended = self.given.ended();
+        if ended.is_empty() {
+            return Ok(());
+        }
+        // Their orders begin anew.
+        self.hand_over(open, letters, 0, queue)?;
+        self.pushed = true;
+        for (order, id) in ended {
+            self.seen.forget(&id);
+            open.push(KeyedRecord { offset: order, ts: None, key: Some(&id), value: None });
+            if open.len() >= BATCH_RECORDS || open.bytes() >= BATCH_BYTES {
+                self.hand_over(open, letters, 0, queue)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Reads a page, and measures how long that takes.
     fn page(&mut self, rows: &mut dyn TableRows, from: Option<u64>) -> Result<RowPage, RoundEnd> {
         rows.begin_page().map_err(|failure| self.failed(failure))?;
@@ -293,8 +354,9 @@ impl TableReading {
         Ok(page)
     }
 
-    /// Looks at the table, and compares it with the last look. A regression of the order ends the run. Also
-    /// returns where the round begins.
+    /// Looks at the table, and compares it with the last look. A regression of the order ends the run; a
+    /// table whose rows come and go without a write is read as a whole instead. Also returns where the round
+    /// begins.
     fn look(&mut self, rows: &mut dyn TableRows, overlap: u64) -> Result<(TableNow, u64), RoundEnd> {
         let usual = |now: &TableNow| self.greatest.min(now.latest).saturating_sub(overlap);
         let Some(was) = &self.look else {
@@ -319,12 +381,20 @@ impl TableReading {
         };
         let now = rows.look(&mut bound).map_err(|failure| self.failed(failure))?;
         let difference = difference(rows, was, &now).map_err(|failure| self.failed(failure))?;
+        let regression = regression(rows, was, &now);
+        let is_derived = rows.is_derived();
         if is_anew {
             (self.frontier, from) = (Frontier::new(0, 0), 0);
         }
         let more = counted.zip(now.below).map_or(0, |(order, found)| self.frontier.count(order, found));
-        if let Some(what) = difference.or_else(|| arrived(more)) {
+        // All documents are known that it has given.
+        let is_known = is_derived && self.whole.is_some();
+        let refused = difference.or(regression.clone().filter(|_| !is_known));
+        if let Some(what) = refused.or_else(|| arrived(more).filter(|_| !is_derived)) {
             return Err(RoundEnd::Failed(self.table.regressed(&what)));
+        }
+        if is_derived && (more > 0 || regression.is_some()) {
+            from = 0;
         }
         self.again = Some(from);
         Ok((now, from))
@@ -372,7 +442,7 @@ impl TableReading {
     }
 }
 
-/// How the table differs from the last look at it, if its order has regressed or it is another table.
+/// How the table differs from the last look at it, if it is another table.
 pub(super) fn difference(
     rows: &mut dyn TableRows,
     was: &TableLook,
@@ -396,9 +466,14 @@ pub(super) fn difference(
     {
         return Ok(Some("all its rows were written anew".to_owned()));
     }
+    Ok(None)
+}
+
+/// How the greatest order has regressed since the last look, if it has.
+pub(super) fn regression(rows: &dyn TableRows, was: &TableLook, now: &TableNow) -> Option<String> {
     let (is, read) = (now.newest, was.greatest);
     let is_lower = rows.sorted(is) < rows.sorted(read);
-    Ok(is_lower.then(|| format!("its greatest {} is {is}, and {read} had been read", rows.order().name())))
+    is_lower.then(|| format!("its greatest {} is {is}, and {read} had been read", rows.order().name()))
 }
 
 /// Describes rows that were added where all had been read; `None` if there are none.

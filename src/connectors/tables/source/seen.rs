@@ -28,6 +28,11 @@ impl SeenRows {
         self.rows.insert(hashes(&id), content) != Some(content)
     }
 
+    /// Removes a row.
+    pub(super) fn forget(&mut self, id: &[u8]) {
+        self.rows.remove(&hashes(id));
+    }
+
     /// Removes rows below an order, if there are many.
     pub(super) fn trim(&mut self, before: u64) {
         if self.rows.len() >= TRIM + 2 * self.left {
@@ -58,6 +63,60 @@ fn content(row: &TableRow) -> Vec<u8> {
     all
 }
 
+/// A document that a table gives.
+#[derive(Debug)]
+struct GivenDocument {
+    id: Box<[u8]>,
+    order: u64,
+    /// The last reading that has given it.
+    reading: u64,
+}
+
+/// The documents that a table gives whose rows may come and go without a write, by the hashes of their ids.
+#[derive(Debug, Default)]
+pub(super) struct GivenDocuments {
+    documents: BTreeMap<[u64; 2], GivenDocument>,
+    /// The number of the present reading.
+    reading: u64,
+}
+
+impl GivenDocuments {
+    /// A reading of the whole table begins.
+    pub(super) fn begin(&mut self) {
+        self.reading += 1;
+    }
+
+    /// A row was read; `order`: that of a row which cannot be read is not known.
+    pub(super) fn row(&mut self, row: &TableRow, order: Option<u64>) {
+        let Ok(id) = &row.id else { return };
+        let key = hashes(id);
+        if row.deleted {
+            self.documents.remove(&key);
+        } else if let Some(document) = self.documents.get_mut(&key) {
+            (document.order, document.reading) = (order.unwrap_or(document.order), self.reading);
+        } else if let Some(order) = order.filter(|_| row.text.is_some()) {
+            let document = GivenDocument { id: id.clone().into(), order, reading: self.reading };
+            self.documents.insert(key, document);
+        }
+    }
+
+    /// A reading of the whole table has ended: the documents that it has not given, by their orders, which
+    /// are no longer given.
+    pub(super) fn ended(&mut self) -> Vec<(u64, Box<[u8]>)> {
+        let reading = self.reading;
+        let mut ended = Vec::new();
+        self.documents.retain(|_, document| {
+            let is_given = document.reading == reading;
+            if !is_given {
+                ended.push((document.order, std::mem::take(&mut document.id)));
+            }
+            is_given
+        });
+        ended.sort_unstable();
+        ended
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +144,26 @@ mod tests {
         assert!(seen.is_new(&TableRow { deleted: true, ..moved.clone() }, 8));
         assert!(seen.is_new(&TableRow { text: None, ..moved }, 8));
         assert_eq!(seen.len(), 1);
+    }
+
+    #[test]
+    fn documents_end_that_are_no_longer_given() {
+        let mut given = GivenDocuments::default();
+        let deleted = TableRow { deleted: true, ..row("c", "") };
+        let bad = TableRow { text: None, ..row("d", "") };
+        given.begin();
+        for (one, order) in [(row("文", "x"), 9), (row("b", "x"), 3), (row("c", "x"), 4), (row("d", "x"), 5)]
+        {
+            given.row(&one, Some(order));
+        }
+        assert_eq!(given.ended(), []);
+        given.begin();
+        given.row(&deleted, Some(10));
+        given.row(&bad, None);
+        let of = |id: &str| id.as_bytes().into();
+        assert_eq!(given.ended(), [(3, of("b")), (9, of("文"))], "in order; a bad record is still there");
+        given.begin();
+        assert_eq!(given.ended(), [(5, of("d"))]);
     }
 
     #[test]

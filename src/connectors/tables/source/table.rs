@@ -182,8 +182,8 @@ pub(super) trait TableRows: Send {
     /// Number of rows.
     fn count(&mut self) -> Result<u64, DatabaseFailure>;
 
-    /// Whether rows may change without a write that [`Self::has_changed`] sees: those of a query, a view or a
-    /// foreign table.
+    /// Whether rows may change, come and go without a write that [`Self::has_changed`] sees, and without a
+    /// greater order: those of a query, a view or a foreign table, or of a table with a policy.
     fn is_derived(&self) -> bool;
 
     /// Whether the table may have changed since the last call.
