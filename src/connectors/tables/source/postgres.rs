@@ -38,8 +38,8 @@ pub(super) struct PostgresRows {
     below: Statement,
     /// What each transaction begins with.
     settings: String,
-    /// Whether it is a query, a view or a foreign table, has foreign partitions, or a policy may decide on
-    /// its rows.
+    /// Whether it is a query, a view or a foreign table, has foreign partitions or other children, or a
+    /// policy may decide on its rows.
     is_derived: bool,
     /// The type of the order, and the search path by which a query finds its tables.
     identity: BTreeMap<String, String>,
@@ -295,9 +295,11 @@ fn resolve(
 ) -> Result<(String, Option<String>, bool), postgres::Error> {
     let Relation::Table(name) = &table.relation else { return Ok((table.relation(), None, true)) };
     let found = client.query_opt(
-        "SELECT nspname, relname, relkind IN ('v', 'f') OR EXISTS (
-            SELECT FROM pg_partition_tree(c.oid) JOIN pg_class part ON part.oid = relid
-            WHERE part.relkind = 'f')
+        "WITH RECURSIVE part AS (
+            SELECT to_regclass($1)::oid AS oid
+            UNION SELECT inhrelid FROM pg_inherits JOIN part ON inhparent = part.oid)
+         SELECT nspname, relname, EXISTS (
+            SELECT FROM pg_class JOIN part USING (oid) WHERE relkind IN ('v', 'f'))
          FROM pg_class c JOIN pg_namespace ON pg_namespace.oid = c.relnamespace
          WHERE c.oid = to_regclass($1)",
         &[&quoted_path(name)],

@@ -392,6 +392,8 @@ mod postgres {
         run(&format!("{ANEW} {TENS} {ROWS}"));
         paths_and_queries_are_read_as_written(&mut run, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
+        foreign_children_are_read(&mut run, &server, &table);
+        run(&format!("{ANEW} {TENS} {ROWS}"));
         deletions_of_every_type(&mut run, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
         run("ALTER TABLE pages ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON pages USING (version > 100)");
@@ -461,6 +463,45 @@ mod postgres {
         assert_eq!(fresh(&with_options(table, "-c%20search_path=public")), fresh(table));
         let query = "SELECT * FROM pages -- all of them".to_owned();
         assert_eq!(fresh(&DatabaseTable { relation: Relation::Query(query), ..table.clone() }), fresh(table));
+    }
+
+    /// The child of a child of a table, whose rows are in another database.
+    fn foreign_children_are_read(
+        run: &mut impl FnMut(&str),
+        server: &test_server::Server,
+        table: &DatabaseTable,
+    ) {
+        run("DROP DATABASE IF EXISTS far; CREATE DATABASE far");
+        let far = |sql: &str| {
+            let url = server.url().replace("/postgres", "/far").replace("//far@", "//postgres@");
+            ::postgres::Client::connect(&url, ::postgres::NoTls).unwrap().batch_execute(sql).unwrap();
+        };
+        far("CREATE TABLE pages (id text, body text, version bigint)");
+        let port = server.url().rsplit([':', '/']).nth(1).unwrap().to_owned();
+        run(&format!(
+            "CREATE EXTENSION postgres_fdw; \
+             CREATE SERVER there FOREIGN DATA WRAPPER postgres_fdw \
+                OPTIONS (host '127.0.0.1', port '{port}', dbname 'far'); \
+             CREATE USER MAPPING FOR postgres SERVER there OPTIONS (user 'postgres'); \
+             CREATE TABLE above (id text, body text, version bigint); \
+             CREATE TABLE between () INHERITS (above); \
+             CREATE FOREIGN TABLE below () INHERITS (between) SERVER there OPTIONS (table_name 'pages')"
+        ));
+        let above = DatabaseTable {
+            address: Address::Postgres(crate::credential::Credential::new(server.url())),
+            relation: Relation::Table("above".to_owned()),
+            deleted: None,
+            fields: Vec::new(),
+            ..table.clone()
+        };
+        let mut live = TriedRun::new(above, 0, None);
+        goes_on(&mut live);
+        far("INSERT INTO pages VALUES ('far', 'x', 3)");
+        for _ in 0..200 {
+            goes_on(&mut live);
+        }
+        assert_eq!(live.found.into_keys().collect::<Vec<_>>(), ["far"]);
+        run("DROP EXTENSION postgres_fdw CASCADE; DROP DATABASE far WITH (FORCE)");
     }
 
     /// Values of rows that are alive, and of deleted ones.
