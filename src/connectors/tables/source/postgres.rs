@@ -118,6 +118,19 @@ impl PostgresRows {
         };
         let finite = if kind == OrderKind::Time { format!(" AND isfinite({order})") } else { String::new() };
         let cast = type_name(&id_type);
+        // Ids may be equal as their type compares them, and have different texts.
+        let is_exact = is_exact(&mut client, &relation, &id, &id_type).map_err(failed)?;
+        let text_of_id = format!("{id}::text COLLATE \"C\"");
+        let (by, by_text, after, same) = if is_exact {
+            (String::new(), String::new(), String::new(), String::new())
+        } else {
+            (
+                ", key::text COLLATE \"C\"".to_owned(),
+                format!(", {text_of_id}"),
+                ", $2::text".to_owned(),
+                format!(" AND {text_of_id} = $1::text"),
+            )
+        };
         // Each row also has the number of rows in its page. The server omits rows after the size limit, which
         // would otherwise be sent only to be dropped.
         let sql = |behind: &str| {
@@ -131,19 +144,19 @@ impl PostgresRows {
             format!(
                 "SELECT {named}, held FROM (
                     SELECT *, count(*) OVER () AS held,
-                        sum({bytes}) OVER (ORDER BY at, key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 \
+                        sum({bytes}) OVER (ORDER BY at, key{by} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 \
                  PRECEDING) AS before
                     FROM (SELECT {given}, {order} AS at, {id} AS key FROM {relation}
-                        WHERE {behind} AND {id} IS NOT NULL{finite} ORDER BY {order}, {id} LIMIT {page}) AS \
-                 page
-                 ) AS sized WHERE before IS NULL OR before < {PAGE_BYTES} ORDER BY at, key"
+                        WHERE {behind} AND {id} IS NOT NULL{finite} ORDER BY {order}, {id}{by_text} LIMIT \
+                 {page}) AS page
+                 ) AS sized WHERE before IS NULL OR before < {PAGE_BYTES} ORDER BY at, key{by}"
             )
         };
         let from = client.prepare(&sql(&format!("{order} >= {at}"))).map_err(failed)?;
-        let behind =
-            client.prepare(&sql(&format!("({order}, {id}) > ({at}, $2::text::{cast})"))).map_err(failed)?;
+        let behind = format!("({order}, {id}{by_text}) > ({at}, $2::text::{cast}{after})");
+        let behind = client.prepare(&sql(&behind)).map_err(failed)?;
         let one = format!(
-            "SELECT {list} FROM {relation} WHERE {id} = $1::text::{cast} ORDER BY {order} DESC LIMIT 1"
+            "SELECT {list} FROM {relation} WHERE {id} = $1::text::{cast}{same} ORDER BY {order} DESC LIMIT 1"
         );
         let one = client.prepare(&one).map_err(failed)?;
         let zero = if kind == OrderKind::Time { "'epoch'" } else { "0" };
@@ -396,6 +409,24 @@ fn seconds(column: &str, of: &Type) -> String {
     match *of {
         Type::TIMESTAMPTZ | Type::TIMESTAMP | Type::DATE => format!("extract(epoch FROM {column})::float8"),
         _ => format!("{column}::float8"),
+    }
+}
+
+/// Whether ids that are equal as their type compares them have equal texts: not `numeric`, whose 1 and 1.0
+/// are equal, nor texts that are compared without case.
+fn is_exact(client: &mut Client, relation: &str, id: &str, of: &Type) -> Result<bool, postgres::Error> {
+    match *of {
+        Type::TEXT | Type::VARCHAR | Type::BPCHAR => {
+            // The collation of the column, without reading it.
+            let sql = format!(
+                "SELECT coalesce((SELECT collisdeterministic FROM pg_collation WHERE oid = to_regcollation(
+                    pg_collation_for(coalesce((SELECT {id} FROM {relation} WHERE false), '')))), false)"
+            );
+            client.query_one(&sql, &[])?.try_get(0)
+        }
+        Type::INT2 | Type::INT4 | Type::INT8 | Type::OID | Type::BOOL | Type::CHAR | Type::NAME => Ok(true),
+        Type::UUID | Type::BYTEA | Type::DATE | Type::TIMESTAMP | Type::TIMESTAMPTZ => Ok(true),
+        _ => Ok(false),
     }
 }
 

@@ -289,6 +289,12 @@ fn which(path: &Path) -> Result<Option<FileNumber>, DatabaseFailure> {
     FileNumber::at(path).map_err(|error| DatabaseFailure::Away(error.to_string()))
 }
 
+/// The text of an id, compared by its bytes: ids may be equal as their column compares them (`NOCASE`, or 1
+/// and 1.0), and are not the same.
+fn text_of(id: &str) -> String {
+    format!("CAST({id} AS TEXT) COLLATE BINARY")
+}
+
 /// A text, or a number as text; `None` for other values.
 fn scalar(value: ValueRef<'_>) -> Option<Vec<u8>> {
     match value {
@@ -360,13 +366,15 @@ impl TableRows for SqliteRows {
         let Self { list, relation, order, id, page, .. } = &*self;
         let (behind, parameters) = match (from, &self.last) {
             (None, Some((at, after))) => {
-                (format!("({order}, {id}) > (?1, ?2)"), vec![at.clone(), after.clone()])
+                let behind = format!("({order}, {id}, {}) > (?1, ?2, CAST(?2 AS TEXT))", text_of(id));
+                (behind, vec![at.clone(), after.clone()])
             }
             (from, _) => (format!("{order} >= ?1"), vec![self.at(from.unwrap_or(0))]),
         };
         let sql = format!(
-            "SELECT {list} FROM {relation} WHERE {behind} AND {id} IS NOT NULL ORDER BY {order}, {id} LIMIT \
-             {page}"
+            "SELECT {list} FROM {relation} WHERE {behind} AND {id} IS NOT NULL ORDER BY {order}, {id}, {} \
+             LIMIT {page}",
+            text_of(id)
         );
         let (found, is_all) = self.rows(&sql, &parameters).map_err(|error| self.failed(&error))?;
         let is_last = is_all && found.len() < *page as usize;
@@ -378,7 +386,11 @@ impl TableRows for SqliteRows {
     }
 
     fn row(&mut self, id: &str) -> Result<Option<TableRow>, DatabaseFailure> {
-        let sql = format!("SELECT {} FROM {} WHERE {} = ?1", self.list, self.relation, self.id);
+        let Self { list, relation, id: column, .. } = &*self;
+        let sql = format!(
+            "SELECT {list} FROM {relation} WHERE {column} = ?1 AND {} = CAST(?1 AS TEXT)",
+            text_of(column)
+        );
         let rows = |key: Value| self.rows(&sql, &[key]).map(|(found, _)| found);
         let mut found = rows(Value::Text(id.to_owned())).map_err(|error| self.failed(&error))?;
         if found.is_empty()

@@ -394,6 +394,8 @@ mod postgres {
         run(&format!("{ANEW} {TENS} {ROWS}"));
         foreign_children_are_read(&mut run, &server, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
+        ids_of_every_type(&mut run, &table);
+        run(&format!("{ANEW} {TENS} {ROWS}"));
         deletions_of_every_type(&mut run, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
         run("ALTER TABLE pages ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON pages USING (version > 100)");
@@ -502,6 +504,45 @@ mod postgres {
         }
         assert_eq!(live.found.into_keys().collect::<Vec<_>>(), ["far"]);
         run("DROP EXTENSION postgres_fdw CASCADE; DROP DATABASE far WITH (FORCE)");
+    }
+
+    /// Ids that are equal as their type compares them, at the ends of pages.
+    fn ids_of_every_type(run: &mut impl FnMut(&str), table: &DatabaseTable) {
+        run(
+            "CREATE EXTENSION citext; CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level2', \
+             deterministic = false)",
+        );
+        for (declared, ids) in [
+            ("text", ["A", "a", "b"]),
+            ("citext", ["A", "a", "b"]),
+            ("text COLLATE no_case", ["A", "a", "b"]),
+            ("varchar(9) COLLATE no_case", ["A", "a", "b"]),
+            ("char(4)", ["A", "a", "a b"]),
+            ("numeric", ["1", "1.0", "1.00"]),
+            ("float8", ["-0", "0", "1"]),
+            ("interval", ["1 day", "1 mon", "24:00:00"]),
+            ("jsonb", ["1", "1.0", "2"]),
+            ("bigint", ["1", "2", "3"]),
+        ] {
+            let values: Vec<String> = ids.iter().map(|id| format!("('{id}', 'of {id}', 5)")).collect();
+            let values = values.join(", ");
+            run(&format!(
+                "DROP TABLE pages; CREATE TABLE pages (id {declared}, body text, version bigint); \
+                 INSERT INTO pages VALUES {values}; GRANT SELECT ON pages TO reader"
+            ));
+            let query = Relation::Query("SELECT * FROM pages".to_owned());
+            for relation in [table.relation.clone(), query] {
+                let table =
+                    DatabaseTable { relation, deleted: None, fields: Vec::new(), page: 1, ..table.clone() };
+                let found = fresh(&table);
+                assert_eq!(found.keys().collect::<Vec<_>>(), ids.each_ref(), "{declared}");
+                let mut rows = table.reach().unwrap();
+                for (id, text) in found {
+                    let row = rows.row(&id).unwrap().unwrap();
+                    assert_eq!(row.text, Some(text.into_bytes()), "{declared}");
+                }
+            }
+        }
     }
 
     /// Values of rows that are alive, and of deleted ones.

@@ -143,6 +143,35 @@ fn rows_are_events_page_by_page() {
     assert!(bench.bad.counts().is_empty());
 }
 
+/// Ids that are equal as their column compares them, at the ends of pages.
+#[test]
+fn equal_ids_are_rows_of_their_own() {
+    let place = TestDatabase::new(
+        "CREATE TABLE pages (id TEXT COLLATE NOCASE, body, version);
+         CREATE INDEX i ON pages (version, id); CREATE TABLE mixed (id, body, version)",
+    );
+    place.put("('A', 'x', 5), ('a', 'y', 5), ('b', 'z', 5)");
+    let table = DatabaseTable { page: 1, ..place.table() };
+    let ids = |events: Vec<TableEvent>| events.into_iter().map(|(_, _, id, _)| id).collect::<Vec<_>>();
+    assert_eq!(ids(ReaderBench::new(table.clone(), 0).turn()), ["A", "a", "b"]);
+    let source = TableSource::new(table.clone());
+    let mut texts = source.texts(&TextColumns::default()).unwrap();
+    let at = Position { partition: 0, offset: 5 };
+    let found = ["A", "a"].map(|id| texts.text(&DocId::new(id).unwrap(), at).unwrap().text);
+    assert_eq!(found, ["x", "y"]);
+    place.run("INSERT INTO mixed VALUES (1.0, 'x', 5), (1, 'x', 5), (2, 'x', 5)");
+    let mixed = DatabaseTable { relation: Relation::Table("mixed".to_owned()), ..table };
+    let mut bench = ReaderBench::new(mixed, 0);
+    assert_eq!(ids(bench.turn()), ["1", "2"]);
+    assert_eq!(bench.bad.counts(), BTreeMap::from([("bad_id", 1)]));
+    // The index is used all the same.
+    let explained = "EXPLAIN QUERY PLAN SELECT * FROM pages AS source \
+        WHERE (version, id, CAST(id AS TEXT) COLLATE BINARY) > (5, 'A', 'A') \
+        ORDER BY version, id, CAST(id AS TEXT) COLLATE BINARY LIMIT 9";
+    let plan: String = place.connection.query_row(explained, [], |row| row.get(3)).unwrap();
+    assert!(plan.starts_with("SEARCH source USING INDEX i"), "{plan}");
+}
+
 /// Rows of 5 MB, as many as a page may have: without the limit in bytes, one page would be all of them.
 #[test]
 fn pages_are_bounded_in_bytes() {
