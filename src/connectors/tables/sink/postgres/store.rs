@@ -213,10 +213,12 @@ impl PostgresStore {
     }
 }
 
-/// Leaves the tables to the next run at once, also where a pooler keeps the connection.
+/// Leaves the tables to the next run at once. A pooler keeps the connection that is noted, and may use
+/// another one for this.
 impl Drop for PostgresStore {
     fn drop(&mut self) {
-        let sql = format!("UPDATE {} SET writer = NULL WHERE writer = {WRITER}", self.table("progress"));
+        let (progress, run) = (self.table("progress"), self.run.replace('\'', "''"));
+        let sql = format!("UPDATE {progress} SET writer = NULL WHERE run = '{run}'");
         if let Some(mut client) = self.client.take().filter(|client| !client.is_closed()) {
             drop(execute(&mut client, &sql));
         }

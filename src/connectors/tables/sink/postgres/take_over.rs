@@ -142,7 +142,8 @@ impl PostgresStore {
             let pid: i32 = row.try_get(0).map_err(failed)?;
             return Err(DatabaseFailure::Away(format!(
                 "another run ({before}) writes to the tables: stop it, or set sink.prefix. Its connection is \
-                 process {pid} of the server; if its machine is gone: SELECT pg_terminate_backend({pid})"
+                 process {pid} of the server; if its machine is gone, or a pooler keeps the connection of a \
+                 run that was killed: SELECT pg_terminate_backend({pid})"
             )));
         }
         let sql = format!(

@@ -107,11 +107,18 @@ fn postgres_meets_the_contract() {
         let schema = "\"results of\".";
         other.batch_execute(&sql.replace("TABLE", &format!("{schema}\"near \"\"{table}\""))).unwrap();
     });
-    has_one_run(&|run| {
+    let open = |run: &str| {
         let place =
             TableOutput { patience: Duration::from_secs(1), ..place(Address::Postgres(url.clone()), "one_") };
         let place = TableOutput { run: run.to_owned(), ..place };
         TableSink::new(&place, None, ClusterKind::Components, Arc::new(Metrics::new(0)))
+    };
+    let mut another = reader();
+    another.batch_execute("SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'").unwrap();
+    has_one_run(&open, &mut || {
+        let sql = "UPDATE plain.one_progress SET writer =
+            (SELECT pid || ' ' || backend_start FROM pg_stat_get_activity(pg_backend_pid()))";
+        another.execute(sql, &[]).unwrap()
     });
     super::super::decisions_tests::decisions_are_kept(&Address::Postgres(url));
     match server.pooler() {
@@ -129,7 +136,7 @@ fn postgres_meets_the_contract() {
 }
 
 /// While a run is connected to a server, another one is refused.
-fn has_one_run(open: &dyn Fn(&str) -> TableSink) {
+fn has_one_run(open: &dyn Fn(&str) -> TableSink, written_by_another: &mut dyn FnMut() -> u64) {
     let mut first = open("first");
     first.take_over().unwrap();
     step(&mut first, 1, &[], &mut []).unwrap();
@@ -137,6 +144,8 @@ fn has_one_run(open: &dyn Fn(&str) -> TableSink) {
     assert!(message.contains("another run (first) writes to the tables"), "{message}");
     assert!(message.contains("SELECT pg_terminate_backend("), "{message}");
     step(&mut first, 2, &[], &mut []).unwrap();
+    // As behind a pooler, where the last commit had another connection than the end of the run has.
+    assert_eq!(written_by_another(), 1);
     drop(first);
     assert!(matches!(open("second").take_over().unwrap(), Standing::At(_)));
 }
