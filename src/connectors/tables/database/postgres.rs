@@ -41,9 +41,11 @@ pub fn connect(url: &Credential, patience: Duration) -> Result<Client, DatabaseF
     config.connect(NoTls).map_err(|error| failure(&error))
 }
 
-/// Settings of a transaction. They make comparisons and writes independent of those of the server and of the
-/// role, and the server notices soon that this machine is gone.
+/// Settings of a transaction. They make the texts of values, comparisons and writes independent of those of
+/// the server and of the role, and the server notices soon that this machine is gone.
 pub const SETTINGS: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL standard_conforming_strings = on;
+    SET LOCAL DateStyle = 'ISO, MDY'; SET LOCAL IntervalStyle = 'postgres';
+    SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1;
     SET LOCAL tcp_keepalives_idle = 30; SET LOCAL tcp_keepalives_interval = 10;
     SET LOCAL tcp_keepalives_count = 3";
 

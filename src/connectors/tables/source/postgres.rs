@@ -49,11 +49,8 @@ pub(super) struct PostgresRows {
     snapshot: Option<String>,
 }
 
-/// Settings that change how values are read, or what. They are set in each transaction, since a role, a
-/// database and a pooler of connections may set them too. A lock is waited for by trying again.
-const READING: &str = "SET LOCAL DateStyle = 'ISO, MDY'; \
-    SET LOCAL IntervalStyle = 'postgres'; SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1; \
-    SET LOCAL lock_timeout = '1s'";
+/// A lock is waited for by trying again.
+const READING: &str = "SET LOCAL lock_timeout = '1s'";
 
 impl PostgresRows {
     pub(super) fn reach(table: &DatabaseTable, url: &Credential) -> Result<Self, DatabaseFailure> {

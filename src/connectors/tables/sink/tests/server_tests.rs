@@ -107,7 +107,11 @@ fn postgres_meets_the_contract() {
         let schema = "\"results of\".";
         other.batch_execute(&sql.replace("TABLE", &format!("{schema}\"near \"\"{table}\""))).unwrap();
     });
+    // How a connection is noted does not depend on the settings of its role.
+    let of_german =
+        crate::credential::Credential::new(format!("{}?options=-cDateStyle=German", server.url()));
     let open = |run: &str| {
+        let url = if run == "second" { &of_german } else { &url };
         let place =
             TableOutput { patience: Duration::from_secs(1), ..place(Address::Postgres(url.clone()), "one_") };
         let place = TableOutput { run: run.to_owned(), ..place };
