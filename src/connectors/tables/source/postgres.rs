@@ -266,7 +266,7 @@ impl PostgresRows {
                 .transpose()?
                 .flatten()
                 .is_some_and(|flag| is_deleted(&flag)),
-            ts: self.layout.ts.map(|place| row.try_get(place)).transpose()?.flatten(),
+            ts: self.layout.ts.map(text).transpose()?.flatten().map(|text| number(&text)),
             fields: self.layout.fields.clone().map(text).collect::<Result<_, _>>()?,
         })
     }
@@ -401,12 +401,22 @@ fn offset(column: &str, kind: OrderKind) -> String {
     }
 }
 
-/// The expression of a time in unix seconds.
+/// The expression of a time in unix seconds, as a text. What the server cannot convert in one row would end
+/// the run: it is read here.
 fn seconds(column: &str, of: &Type) -> String {
     match *of {
-        Type::TIMESTAMPTZ | Type::TIMESTAMP | Type::DATE => format!("extract(epoch FROM {column})::float8"),
-        _ => format!("{column}::float8"),
+        Type::TIMESTAMPTZ | Type::TIMESTAMP | Type::DATE => {
+            format!("extract(epoch FROM {column})::float8::text")
+        }
+        Type::NUMERIC | Type::TEXT | Type::VARCHAR | Type::BPCHAR => format!("{column}::text"),
+        _ => format!("{column}::float8::text"),
     }
+}
+
+/// The number of a text. One that is none makes the record a bad one.
+fn number(text: &[u8]) -> f64 {
+    let text = std::str::from_utf8(text).unwrap_or_default();
+    text.trim().parse().unwrap_or(f64::NAN)
 }
 
 /// Whether ids that are equal as their type compares them have equal texts: not `numeric`, whose 1 and 1.0

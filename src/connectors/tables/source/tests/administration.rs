@@ -396,6 +396,8 @@ mod postgres {
         run(&format!("{ANEW} {TENS} {ROWS}"));
         ids_of_every_type(&mut run, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
+        times_of_every_type(&mut run, &table);
+        run(&format!("{ANEW} {TENS} {ROWS}"));
         deletions_of_every_type(&mut run, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
         run("ALTER TABLE pages ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON pages USING (version > 100)");
@@ -542,6 +544,30 @@ mod postgres {
                     assert_eq!(row.text, Some(text.into_bytes()), "{declared}");
                 }
             }
+        }
+    }
+
+    /// Values of a time that is read, and of one that makes its row a bad record.
+    fn times_of_every_type(run: &mut impl FnMut(&str), table: &DatabaseTable) {
+        for (declared, sound, bad) in [
+            ("text", "'12.5'", "'2026-01-01'"),
+            ("varchar(9)", "' 1e3 '", "''"),
+            ("numeric", "12.5", "'1e400'"),
+            ("float8", "12.5", "'NaN'"),
+            ("bigint", "12", "9223372036854775807"),
+            ("timestamptz", "'2026-01-01'", "'infinity'"),
+            ("date", "'2026-01-01'", "'-infinity'"),
+        ] {
+            run(&format!(
+                "ALTER TABLE pages DROP score; ALTER TABLE pages ADD score {declared}; TRUNCATE pages; \
+                 INSERT INTO pages (id, body, version, score) VALUES ('none', 'x', 1, NULL), \
+                 ('sound', 'x', 2, {sound}), ('bad', 'x', 3, {bad})"
+            ));
+            let ts = Some("score".to_owned());
+            let mut live = TriedRun::new(DatabaseTable { ts, fields: Vec::new(), ..table.clone() }, 0, None);
+            goes_on(&mut live);
+            assert_eq!(live.found.keys().collect::<Vec<_>>(), ["none", "sound"], "{declared}");
+            assert_eq!(live.bench.bad.counts(), BTreeMap::from([("bad_ts", 1)]), "{declared}");
         }
     }
 
