@@ -101,6 +101,7 @@ impl PostgresRows {
             match place {
                 0 => offset(&column, kind),
                 _ if Some(place) == layout.ts => seconds(&column, &type_of(name).unwrap_or(Type::UNKNOWN)),
+                _ if Some(place) == layout.deleted => flag(&column, &type_of(name).unwrap_or(Type::UNKNOWN)),
                 _ => format!("{column}::text"),
             }
         };
@@ -410,6 +411,17 @@ fn seconds(column: &str, of: &Type) -> String {
         }
         Type::NUMERIC | Type::TEXT | Type::VARCHAR | Type::BPCHAR => format!("{column}::text"),
         _ => format!("{column}::float8::text"),
+    }
+}
+
+/// The expression of a mark of deletion, as a text that [`is_deleted`] reads.
+fn flag(column: &str, of: &Type) -> String {
+    match *of {
+        Type::MONEY => format!("{column}::numeric::text"),
+        Type::INTERVAL => format!("extract(epoch FROM {column})::text"),
+        // The characters of its bytes.
+        Type::BYTEA => format!("replace(encode({column}, 'escape'), '\\000', '')"),
+        _ => format!("{column}::text"),
     }
 }
 

@@ -591,6 +591,11 @@ mod postgres {
             ("jsonb", "'false'", "'true'"),
             ("timestamptz", "'infinity'", "now()"),
             ("date", "NULL", "'2026-01-01'"),
+            ("money", "0", "'0.01'"),
+            ("interval", "'0'", "'1 mon'"),
+            ("bytea", "''", "'\\x01'"),
+            ("bytea", "'\\x00'", "'\\xff'"),
+            ("bytea", "'0'", "'1'"),
         ] {
             let column = format!("ALTER TABLE pages DROP gone; ALTER TABLE pages ADD gone {declared}");
             let rows = format!(
