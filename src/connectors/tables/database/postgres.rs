@@ -41,6 +41,15 @@ pub fn connect(url: &Credential, patience: Duration) -> Result<Client, DatabaseF
     config.connect(NoTls).map_err(|error| failure(&error))
 }
 
+/// The encoding of the database, if it is not UTF-8.
+///
+/// # Errors
+/// That the server does not say.
+pub fn other_encoding(client: &mut Client) -> Result<Option<String>, postgres::Error> {
+    let encoding: String = client.query_one("SELECT current_setting('server_encoding')", &[])?.try_get(0)?;
+    Ok(Some(encoding).filter(|encoding| encoding != "UTF8"))
+}
+
 /// Settings of a transaction. They make the texts of values, comparisons and writes independent of those of
 /// the server and of the role, and the server notices soon that this machine is gone.
 pub const SETTINGS: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL standard_conforming_strings = on;
@@ -82,6 +91,10 @@ pub fn failure(error: &postgres::Error) -> DatabaseFailure {
         "26000" | "42P05" => format!(
             "{what}: a pooler gives each transaction another connection, and has to keep prepared \
              statements: PgBouncer from 1.21 on, with max_prepared_statements, or else pool_mode = session"
+        ),
+        "22P05" => format!(
+            "{what}: the encoding of the database has no such character: use a database whose encoding is \
+             UTF8 (CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0)"
         ),
         _ => what,
     })

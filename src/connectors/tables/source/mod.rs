@@ -155,7 +155,10 @@ impl Source for TableSource {
     }
 
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
-        let unseen = self.ask(|rows| rows.unseen())?;
+        let (unseen, note) = self.ask(|rows| Ok((rows.unseen()?, rows.note())))?;
+        if let Some(note) = note {
+            tracing::warn!("{}: {note}", self.table.name());
+        }
         if unseen > 0 {
             tracing::warn!(rows = unseen, "{}: rows are {UNSEEN}", self.table.name());
         }

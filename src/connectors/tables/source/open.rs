@@ -38,6 +38,7 @@ impl DatabaseTable {
             OrderKind::Time => "times",
         };
         let seen = if unseen == 0 { String::new() } else { format!(", {unseen} of them {UNSEEN}") };
-        Ok(format!("reads {}: {count} rows, in order of {order}{seen}", self.name()))
+        let note = rows.note().map(|note| format!("; {note}")).unwrap_or_default();
+        Ok(format!("reads {}: {count} rows, in order of {order}{seen}{note}", self.name()))
     }
 }

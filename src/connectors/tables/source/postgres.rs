@@ -18,7 +18,7 @@ use super::transactions::Transactions;
 use crate::credential::Credential;
 use crate::formats::BadRecord;
 use crate::mark::TableLook;
-use crate::tables::database::postgres::{SETTINGS, connect, failure};
+use crate::tables::database::postgres::{SETTINGS, connect, failure, other_encoding};
 use crate::tables::database::{DatabaseFailure, quoted, quoted_path};
 
 /// An open table.
@@ -43,11 +43,16 @@ pub(super) struct PostgresRows {
     is_derived: bool,
     /// The type of the order, and the search path by which a query finds its tables.
     identity: BTreeMap<String, String>,
+    /// The encoding of the database, if it is not UTF-8.
+    encoding: Option<String>,
     /// Order and id of the last returned row.
-    last: Option<(i64, String)>,
+    last: Option<(i64, Vec<u8>)>,
     /// The visible transactions at the last check for changes.
     snapshot: Option<String>,
 }
+
+/// The encoding of a database that says nothing of its bytes.
+const ASCII: &str = "SQL_ASCII";
 
 /// A lock is waited for by trying again.
 const READING: &str = "SET LOCAL lock_timeout = '1s'";
@@ -62,6 +67,8 @@ impl PostgresRows {
             .query_one("SELECT current_setting('search_path')", &[])
             .and_then(|row| row.try_get(0))
             .map_err(failed)?;
+        let encoding = other_encoding(&mut client).map_err(failed)?;
+        let is_ascii = encoding.as_deref() == Some(ASCII);
         let security = if table.row_security { "on" } else { "off" };
         // As a value: a path is not written as it is shown, as `my-schema`.
         let settings = format!(
@@ -98,12 +105,14 @@ impl PostgresRows {
         // In the order of selection: order, id, text, optional columns.
         let expression = |(place, name): (usize, &&str)| {
             let column = format!("source.{}", quoted(name));
-            match place {
-                0 => offset(&column, kind),
+            let text = match place {
+                0 => return offset(&column, kind),
                 _ if Some(place) == layout.ts => seconds(&column, &type_of(name).unwrap_or(Type::UNKNOWN)),
                 _ if Some(place) == layout.deleted => flag(&column, &type_of(name).unwrap_or(Type::UNKNOWN)),
                 _ => format!("{column}::text"),
-            }
+            };
+            // The server would refuse to send a text that is not UTF-8.
+            if is_ascii { format!("convert_to({text}, '{ASCII}')") } else { text }
         };
         let expressions: Vec<String> = selected.iter().enumerate().map(expression).collect();
         let list = expressions.join(", ");
@@ -119,13 +128,14 @@ impl PostgresRows {
         // Ids may be equal as their type compares them, and have different texts.
         let is_exact = is_exact(&mut client, &relation, &id, &id_type).map_err(failed)?;
         let text_of_id = format!("{id}::text COLLATE \"C\"");
+        let last_id = if is_ascii { "convert_from($2::bytea, 'SQL_ASCII')" } else { "$2::text" };
         let (by, by_text, after, same) = if is_exact {
             (String::new(), String::new(), String::new(), String::new())
         } else {
             (
                 ", key::text COLLATE \"C\"".to_owned(),
                 format!(", {text_of_id}"),
-                ", $2::text".to_owned(),
+                format!(", {last_id}"),
                 format!(" AND {text_of_id} = $1::text"),
             )
         };
@@ -151,7 +161,7 @@ impl PostgresRows {
             )
         };
         let from = client.prepare(&sql(&format!("{order} >= {at}"))).map_err(failed)?;
-        let behind = format!("({order}, {id}{by_text}) > ({at}, $2::text::{cast}{after})");
+        let behind = format!("({order}, {id}{by_text}) > ({at}, {last_id}::{cast}{after})");
         let behind = client.prepare(&sql(&behind)).map_err(failed)?;
         let one = format!(
             "SELECT {list} FROM {relation} WHERE {id} = $1::text::{cast}{same} ORDER BY {order} DESC LIMIT 1"
@@ -191,6 +201,7 @@ impl PostgresRows {
             settings,
             is_derived,
             identity,
+            encoding,
             last: None,
             snapshot: None,
         })
@@ -230,6 +241,10 @@ impl PostgresRows {
         Ok(u64::try_from(found).unwrap_or(0))
     }
 
+    fn is_ascii(&self) -> bool {
+        self.encoding.as_deref() == Some(ASCII)
+    }
+
     /// Reads the answer of a [`look_query`].
     fn now(&self, row: &postgres::Row) -> Result<TableNow, postgres::Error> {
         let (snapshot, is_standby): (&str, bool) = (row.try_get(0)?, row.try_get(1)?);
@@ -253,8 +268,13 @@ impl PostgresRows {
     }
 
     fn row_of(&self, row: &postgres::Row) -> Result<TableRow, postgres::Error> {
-        let text =
-            |place: usize| row.try_get::<_, Option<String>>(place).map(|text| text.map(String::into_bytes));
+        let is_ascii = self.is_ascii();
+        let text = |place: usize| {
+            if is_ascii {
+                return row.try_get::<_, Option<Vec<u8>>>(place);
+            }
+            row.try_get::<_, Option<String>>(place).map(|text| text.map(String::into_bytes))
+        };
         let order: Option<i64> = row.try_get(0)?;
         Ok(TableRow {
             order: order.and_then(|order| u64::try_from(order).ok()),
@@ -512,9 +532,11 @@ impl TableRows for PostgresRows {
             (from, _) => (from.unwrap_or(0), None),
         };
         let at = AtOrder::new(at, self.kind);
-        let parameters: Vec<&(dyn ToSql + Sync)> = match &after {
-            Some(after) => vec![at.get(), after],
-            None => vec![at.get()],
+        let text = after.as_deref().map(String::from_utf8_lossy);
+        let parameters: Vec<&(dyn ToSql + Sync)> = match (&after, &text) {
+            (Some(after), _) if self.is_ascii() => vec![at.get(), after],
+            (_, Some(text)) => vec![at.get(), text],
+            _ => vec![at.get()],
         };
         let found = self.client.query(&statement, &parameters).map_err(|error| self.failed(&error))?;
         let held = found.first().map(|row| row.try_get::<_, i64>(row.len() - 1)).transpose();
@@ -523,8 +545,7 @@ impl TableRows for PostgresRows {
         let rows = found.iter().map(|row| self.row_of(row)).collect::<Result<Vec<_>, _>>();
         let rows = rows.map_err(|error| failure(&error))?;
         if let Some(TableRow { order: Some(order), id: Ok(id), .. }) = rows.last() {
-            let id = String::from_utf8_lossy(id).into_owned();
-            self.last = Some((order.cast_signed(), id));
+            self.last = Some((order.cast_signed(), id.clone()));
         }
         Ok(RowPage { rows, is_last })
     }
@@ -546,6 +567,18 @@ impl TableRows for PostgresRows {
     fn count(&mut self) -> Result<u64, DatabaseFailure> {
         let sql = format!("SELECT count(*) FROM {}", self.relation);
         self.number(&sql)
+    }
+
+    fn note(&self) -> Option<String> {
+        let encoding = self.encoding.as_ref()?;
+        Some(if self.is_ascii() {
+            format!("the encoding of the database is {encoding}: a text that is not UTF-8 is a bad record")
+        } else {
+            format!(
+                "the encoding of the database is {encoding}, from which the server converts: a text that it \
+                 cannot convert ends the run"
+            )
+        })
     }
 
     fn is_derived(&self) -> bool {

@@ -182,6 +182,11 @@ pub(super) trait TableRows: Send {
     /// Number of rows.
     fn count(&mut self) -> Result<u64, DatabaseFailure>;
 
+    /// What a user should know of its database before a run, for a message.
+    fn note(&self) -> Option<String> {
+        None
+    }
+
     /// Whether rows may change, come and go without a write that [`Self::has_changed`] sees, and without a
     /// greater order: those of a query, a view or a foreign table, or of a table with a policy.
     fn is_derived(&self) -> bool;

@@ -43,6 +43,10 @@ pub(super) fn each<'r, T, V>(rows: &'r [T], of: impl Fn(&'r T) -> V) -> Vec<V> {
 /// An error of a statement on a table.
 pub(super) fn failure_on(table: &str, error: &postgres::Error) -> DatabaseFailure {
     match failure(error) {
+        // It says itself what to do.
+        DatabaseFailure::Refused(what) if error.code() == Some(&SqlState::UNTRANSLATABLE_CHARACTER) => {
+            DatabaseFailure::Refused(format!("the table {table}: {what}. Nothing of this commit is written"))
+        }
         DatabaseFailure::Refused(what) => DatabaseFailure::Refused(format!(
             "the table {table}: {what}. Nothing of this commit is written. Undo what refuses it (a \
              constraint, a trigger, a rule, a right), and start again"

@@ -4,10 +4,23 @@ use postgres::Client;
 
 use super::parameters::is_true;
 use super::store::{PostgresStore, begin};
-use crate::tables::database::postgres::failure;
+use crate::tables::database::postgres::{failure, other_encoding};
 use crate::tables::database::{DatabaseFailure, quoted};
 use crate::tables::sink::shape::{self, FoundTable};
 use crate::tables::sink::store::no_rows;
+
+/// What a user should know of the encoding of the database before a run.
+pub(super) fn encoding_note(client: &mut Client) -> Result<Option<String>, postgres::Error> {
+    let note = |encoding: String| {
+        (encoding != "SQL_ASCII").then(|| {
+            format!(
+                "the encoding of the database is {encoding}: an id with a character that it has not ends the \
+                 run; use a database whose encoding is UTF8"
+            )
+        })
+    };
+    Ok(other_encoding(client)?.and_then(note))
+}
 
 impl PostgresStore {
     /// Describes the output, to follow the name of the schema; the error lists every right that the role
@@ -19,7 +32,11 @@ impl PostgresStore {
         if missing.is_empty() && self.is_made(&mut client).map_err(failed)? {
             missing.extend(self.wrong_tables(&mut client)?);
         }
-        if missing.is_empty() { Ok(found) } else { Err(DatabaseFailure::Refused(missing.join("\n"))) }
+        if !missing.is_empty() {
+            return Err(DatabaseFailure::Refused(missing.join("\n")));
+        }
+        let encoding = encoding_note(&mut client).map_err(failed)?;
+        Ok(found + &encoding.map(|note| format!("; {note}")).unwrap_or_default())
     }
 
     /// What is wrong with tables that a run does not make or change itself.

@@ -3,6 +3,7 @@
 use postgres::{Client, Transaction};
 
 use super::parameters::insert;
+use super::rights::encoding_note;
 use super::store::{PostgresStore, WRITER, begin};
 use crate::tables::database::postgres::failure;
 use crate::tables::database::{DatabaseFailure, quoted};
@@ -19,6 +20,9 @@ impl PostgresStore {
         let (found, shares) = self.take_over_in(&mut transaction)?;
         transaction.commit().map_err(failed)?;
         self.warn_of_triggers(&mut client, &found.relations).map_err(failed)?;
+        if let Some(note) = encoding_note(&mut client).map_err(failed)? {
+            tracing::warn!("output postgres: {note}");
+        }
         Ok((client, found, shares))
     }
 

@@ -139,6 +139,24 @@ fn postgres_meets_the_contract() {
     }
 }
 
+/// An id that the encoding of the database has not: the check and the message say what to do.
+#[test]
+fn another_encoding_is_told() {
+    let Some(server) = server_for("another_encoding_is_told") else { return };
+    let create = "CREATE DATABASE other ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'";
+    server.client().batch_execute(create).unwrap();
+    let url = server.url().replace("/postgres", "/other").replace("//other@", "//postgres@");
+    let url = crate::credential::Credential::new(url);
+    let checked = place(Address::Postgres(url.clone()), "a_").examine(&[]).unwrap();
+    assert!(checked.contains("the encoding of the database is LATIN1"), "{checked}");
+    let mut sink = output_with(Address::Postgres(url), "r", "a_", false);
+    sink.take_over().unwrap();
+    step(&mut sink, 1, &[change("é", Some(1))], &mut []).unwrap();
+    let message = step(&mut sink, 2, &[change("文", Some(1))], &mut []).unwrap_err().to_string();
+    assert!(message.contains("use a database whose encoding is UTF8"), "{message}");
+    assert!(!message.contains("Undo what refuses it"), "{message}");
+}
+
 /// While a run is connected to a server, another one is refused.
 fn has_one_run(open: &dyn Fn(&str) -> TableSink, written_by_another: &mut dyn FnMut() -> u64) {
     let mut first = open("first");

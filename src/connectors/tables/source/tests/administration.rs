@@ -398,6 +398,8 @@ mod postgres {
         run(&format!("{ANEW} {TENS} {ROWS}"));
         times_of_every_type(&mut run, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
+        encodings_are_told(&mut run, &server, &table);
+        run(&format!("{ANEW} {TENS} {ROWS}"));
         deletions_of_every_type(&mut run, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
         run("ALTER TABLE pages ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON pages USING (version > 100)");
@@ -569,6 +571,47 @@ mod postgres {
             assert_eq!(live.found.keys().collect::<Vec<_>>(), ["none", "sound"], "{declared}");
             assert_eq!(live.bench.bad.counts(), BTreeMap::from([("bad_ts", 1)]), "{declared}");
         }
+    }
+
+    /// A database whose bytes may be anything, and one whose encoding has few characters.
+    fn encodings_are_told(run: &mut impl FnMut(&str), server: &test_server::Server, table: &DatabaseTable) {
+        assert!(!table.examine().unwrap().contains("encoding"));
+        for (encoding, told) in
+            [("SQL_ASCII", "a text that is not UTF-8 is a bad record"), ("LATIN1", "the server converts")]
+        {
+            run(&format!(
+                "DROP DATABASE IF EXISTS other WITH (FORCE); \
+                 CREATE DATABASE other ENCODING '{encoding}' TEMPLATE template0 LOCALE 'C'"
+            ));
+            let url = server.url().replace("/postgres", "/other");
+            let url = url.replace("//other@", "//postgres@");
+            let mut client = ::postgres::Client::connect(&url, ::postgres::NoTls).unwrap();
+            client
+                .batch_execute(
+                    "CREATE TABLE pages (id text, body text, version bigint);
+                     INSERT INTO pages VALUES ('a', 'x', 1), ('b', convert_from('\\x636166e9', \
+                     getdatabaseencoding()), 2), (convert_from('\\xe9', getdatabaseencoding()), 'x', 2), \
+                     ('c', 'x', 3)",
+                )
+                .unwrap();
+            let there = DatabaseTable {
+                address: Address::Postgres(crate::credential::Credential::new(url)),
+                deleted: None,
+                fields: Vec::new(),
+                page: 1,
+                ..table.clone()
+            };
+            let message = there.examine().unwrap();
+            assert!(message.contains(encoding) && message.contains(told), "{message}");
+            let mut live = TriedRun::new(there, 0, None);
+            goes_on(&mut live);
+            let bad: u64 = live.bench.bad.counts().values().sum();
+            match encoding {
+                "LATIN1" => assert_eq!((live.found["b"].as_str(), live.found["é"].as_str()), ("café", "x")),
+                _ => assert_eq!((live.found.len(), bad), (2, 2), "{:?}", live.found),
+            }
+        }
+        run("DROP DATABASE other WITH (FORCE)");
     }
 
     /// Values of rows that are alive, and of deleted ones.
