@@ -341,8 +341,14 @@ fn resolve(
 }
 
 /// What stays the same, in the order of a [`look_query`], as far as the role may see it.
-const IDENTITY: [&str; 6] =
-    ["system identifier", "timeline", "identity (oid)", "order column", "definition", "database"];
+const IDENTITY: [&str; 6] = [
+    "system identifier",
+    "timeline",
+    "identity (oid)",
+    "order column",
+    "definition (with views)",
+    "database",
+];
 
 /// The query of a look: the snapshot, whether the server is a standby, the newest order, the clock, where the
 /// rows are stored, the [`IDENTITY`], the next transaction, whose number is counted from the third, and how
@@ -382,7 +388,7 @@ fn look_query(
                      attname = {} AND NOT attisdropped)",
                     literal(&table.order)
                 ),
-                of("CASE WHEN relkind IN ('v', 'm') THEN md5(pg_get_viewdef(oid)) END"),
+                definitions(&oid),
             ]
         }
         _ => ["NULL::bigint", "NULL::text", "NULL::text", "NULL::text"].map(str::to_owned),
@@ -394,6 +400,22 @@ fn look_query(
          {timeline}, {oid}, {order}, {definition}, current_database()::text, 3 + age('3'::xid)::bigint, \
          ({log} - '0/0'::pg_lsn)::bigint"
     ))
+}
+
+/// The expression of the definitions of a view, and of all views that it reads; NULL for a table. As the
+/// server stores them, with identities instead of names: their texts depend on the search path. Where their
+/// parts were written in a statement does not count.
+fn definitions(oid: &str) -> String {
+    format!(
+        "(WITH RECURSIVE read AS (
+            SELECT {oid}::oid AS view
+            UNION SELECT refobjid FROM read JOIN pg_rewrite ON ev_class = view JOIN pg_depend ON
+                classid = 'pg_catalog.pg_rewrite'::regclass AND objid = pg_rewrite.oid AND
+                refclassid = 'pg_catalog.pg_class'::regclass)
+          SELECT md5(string_agg(regexp_replace(ev_action::text,
+                ':(location|stmt_location|stmt_len) -?[0-9]+', '', 'g'), ' ' ORDER BY view))
+          FROM read JOIN pg_rewrite ON ev_class = view WHERE rulename = '_RETURN')"
+    )
 }
 
 /// A text as a literal of SQL.

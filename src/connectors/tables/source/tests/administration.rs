@@ -400,6 +400,8 @@ mod postgres {
         run(&format!("{ANEW} {TENS} {ROWS}"));
         encodings_are_told(&mut run, &server, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
+        a_view_is_known_by_all_its_definitions(&mut run, &table);
+        run(&format!("{ANEW} {TENS} {ROWS}"));
         deletions_of_every_type(&mut run, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
         run("ALTER TABLE pages ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON pages USING (version > 100)");
@@ -612,6 +614,31 @@ mod postgres {
             }
         }
         run("DROP DATABASE other WITH (FORCE)");
+    }
+
+    /// A view that reads a view: another search path of the role, the same definition again, and another one.
+    fn a_view_is_known_by_all_its_definitions(run: &mut impl FnMut(&str), table: &DatabaseTable) {
+        let inner = "CREATE OR REPLACE VIEW web.inner_view AS SELECT id, body, version, gone FROM web.pages";
+        run("CREATE SCHEMA web; GRANT USAGE ON SCHEMA web TO reader; ALTER TABLE pages SET SCHEMA web");
+        run(inner);
+        run("CREATE VIEW web.outer_view AS SELECT * FROM web.inner_view WHERE version > 3; \
+             GRANT SELECT ON web.outer_view TO reader");
+        let outer = DatabaseTable {
+            relation: Relation::Table("web.outer_view".to_owned()),
+            fields: Vec::new(),
+            ..table.clone()
+        };
+        let mut live = TriedRun::new(outer.clone(), 0, None);
+        goes_on(&mut live);
+        let (begin, past) = (live.bench.next, live.log.up_to(Epoch::MAX));
+        run("ALTER ROLE reader SET search_path = web, public");
+        run(&format!("/* again */   {inner}"));
+        let mut next = TriedRun::new(outer.clone(), begin, past.clone());
+        goes_on(&mut next);
+        run(&format!("{inner} WHERE version <> 5"));
+        let mut last = TriedRun::new(outer, begin, past);
+        let RoundEnd::Failed(why) = last.turn().unwrap_err() else { panic!("it goes on") };
+        assert!(why.to_string().contains("its definition (with views) is"), "{why}");
     }
 
     /// Values of rows that are alive, and of deleted ones.
