@@ -7,8 +7,8 @@
 //! What it does not do: TLS to a server; connection pools.
 
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
-use std::{mem, thread};
 
 use backon::{BlockingRetryable, ConstantBuilder};
 use thiserror::Error;
@@ -84,22 +84,35 @@ pub fn retry_until_reachable<T>(
     operation: impl FnMut() -> Result<T, DatabaseFailure>,
 ) -> Result<T, DatabaseFailure> {
     let clock = SystemClock::start();
-    let mut was_away = false;
+    let mut attempts = 0;
     let ended = operation
         .retry(ConstantBuilder::new().with_delay(APART).without_max_times())
         // No event wakes this thread: only another attempt shows that the database is back.
         .sleep(thread::park_timeout)
         .when(|failure| failure.is_retriable() && most.is_none_or(|most| clock.now() < most))
         .notify(|failure, _| {
-            if !mem::replace(&mut was_away, true) {
-                tracing::warn!("{what}: {failure}; it is tried again");
+            attempts += 1;
+            if is_told(attempts) {
+                tracing::warn!(attempts, "{what}: {failure}; it is tried again");
             }
         })
         .call();
-    if was_away && ended.is_ok() {
+    if attempts > 0 && ended.is_ok() {
         tracing::info!("{what}: it is reachable again");
     }
     ended
+}
+
+/// Whether a failure passes that comes back each time if it is the limit of the statement that is too low:
+/// `statement_timeout`.
+pub fn is_of_limit(failure: &DatabaseFailure) -> bool {
+    matches!(failure, DatabaseFailure::Away(what) if what.contains("statement timeout (57014)"))
+}
+
+/// Whether so many failed attempts in a row are logged: the first one, and from the sixteenth on each time
+/// that they have doubled.
+pub fn is_told(attempts: u32) -> bool {
+    attempts == 1 || attempts >= 16 && attempts.is_power_of_two()
 }
 
 /// Quotes an SQL identifier, with any characters.
@@ -132,6 +145,12 @@ mod tests {
             Err(DatabaseFailure::Away("down".to_owned()))
         });
         assert_eq!(away, Err(DatabaseFailure::Away("down".to_owned())));
+    }
+
+    #[test]
+    fn failures_are_told_now_and_then() {
+        let told: Vec<u32> = (1..100).filter(|attempts| is_told(*attempts)).collect();
+        assert_eq!(told, [1, 16, 32, 64]);
     }
 
     #[test]

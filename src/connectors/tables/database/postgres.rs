@@ -92,6 +92,10 @@ pub fn failure(error: &postgres::Error) -> DatabaseFailure {
             "{what}: a pooler gives each transaction another connection, and has to keep prepared \
              statements: PgBouncer from 1.21 on, with max_prepared_statements, or else pool_mode = session"
         ),
+        "53400" => format!(
+            "{what}: a limit of the server or the role (temp_file_limit) is too low for this: raise it (ALTER \
+             ROLE … SET temp_file_limit), or make the index that docs/tables.md advises"
+        ),
         "22P05" => format!(
             "{what}: the encoding of the database has no such character: use a database whose encoding is \
              UTF8 (CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0)"
@@ -102,10 +106,13 @@ pub fn failure(error: &postgres::Error) -> DatabaseFailure {
 
 /// Error codes (SQLSTATE) of PostgreSQL, and their classes, with which a later attempt may succeed; any other
 /// one ends a run. From its appendix A, versions 15 to 18.
-const PASSING: [(&str, &str); 13] = [
+const PASSING: [(&str, &str); 16] = [
     ("08", "the connection"),
     ("40", "a transaction that has to be repeated: serialization, deadlock"),
-    ("53", "out of disk space, memory or connections"),
+    ("53000", "out of resources"),
+    ("53100", "out of disk space"),
+    ("53200", "out of memory"),
+    ("53300", "out of connections"),
     ("25006", "the server is read-only, as a standby is"),
     ("25P03", "idle_in_transaction_session_timeout"),
     ("25P04", "transaction_timeout"),
@@ -210,7 +217,7 @@ mod tests {
         for (code, _) in PASSING {
             assert!(raised(&of_class(code)).is_retriable(), "{code}");
         }
-        let ending = "0A000 22021 22P05 23505 25001 25P02 26000 28000 28P01 3D000 42501 42703 \
+        let ending = "0A000 22021 22P05 53400 23505 25001 25P02 26000 28000 28P01 3D000 42501 42703 \
                       42P01 42P05 55000 57P04 XX001";
         for code in ending.split(' ') {
             let failure = raised(code);

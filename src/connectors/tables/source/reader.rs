@@ -12,7 +12,7 @@ use crate::intake::{
     BadRecordAt, BadRecords, Batch, Closed, Payload, Queue, SourceError, SourceReader, TableLog,
 };
 use crate::mark::TableLook;
-use crate::tables::database::DatabaseFailure;
+use crate::tables::database::{DatabaseFailure, is_of_limit, is_told};
 use dupflow_core::doc::{Letter, Position};
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::time::{Clock, SystemClock};
@@ -27,6 +27,9 @@ const POLLS: u32 = 60;
 
 /// Reading it as a whole takes at most this part of the time.
 const OF_TIME: u32 = 10;
+
+/// A run that does not follow ends after a statement has exceeded its time so many times in a row.
+const EQUAL: u32 = 10;
 
 /// The longest pause after a round.
 const MOST_PAUSE: Duration = Duration::from_secs(60);
@@ -144,24 +147,35 @@ impl SourceReader for TableReader {
             while follow && queue.pause(poll).is_ok() {}
             return Ok(());
         }
-        let mut is_away = false;
+        let (mut attempts, mut equal, mut last) = (0, 0, None);
         loop {
             match reading.turn(queue, bad) {
                 Ok(()) if !follow => return Ok(()),
                 Ok(()) => {
-                    if std::mem::take(&mut is_away) {
+                    if last.take().is_some() {
                         tracing::info!("{}: it is there again", reading.input);
                         backlog.away(None);
                     }
+                    attempts = 0;
                 }
                 Err(RoundEnd::Closed) => return Ok(()),
                 Err(RoundEnd::Failed(error)) => return Err(error),
                 Err(RoundEnd::Away(failure)) => {
-                    if !is_away {
-                        tracing::warn!("{}: {failure}; it is tried again until it is there", reading.input);
+                    attempts += 1;
+                    if is_told(attempts) {
+                        let input = &reading.input;
+                        tracing::warn!(attempts, "{input}: {failure}; it is tried again until it is there");
                     }
-                    is_away = true;
                     backlog.away(Some(format!("{}: {failure}", reading.input)));
+                    equal = if last.as_ref() == Some(&failure) { equal + 1 } else { 1 };
+                    if !follow && equal >= EQUAL && is_of_limit(&failure) {
+                        return Err(reading.table.failed(&DatabaseFailure::Refused(format!(
+                            "{failure}, {equal} times in a row: statement_timeout is too short for a page: \
+                             raise it for the role (ALTER ROLE … SET statement_timeout), set a smaller \
+                             source.page, or make the index that docs/tables.md advises"
+                        ))));
+                    }
+                    last = Some(failure);
                 }
             }
             // Each round reads the rows of the overlap again. If that takes long, rounds are less frequent:

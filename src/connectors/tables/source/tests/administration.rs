@@ -402,6 +402,8 @@ mod postgres {
         run(&format!("{ANEW} {TENS} {ROWS}"));
         a_view_is_known_by_all_its_definitions(&mut run, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
+        a_timeout_that_is_too_short_ends_a_run(&mut run, &table);
+        run(&format!("{ANEW} {TENS} {ROWS}"));
         deletions_of_every_type(&mut run, &table);
         run(&format!("{ANEW} {TENS} {ROWS}"));
         run("ALTER TABLE pages ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON pages USING (version > 100)");
@@ -639,6 +641,20 @@ mod postgres {
         let mut last = TriedRun::new(outer, begin, past);
         let RoundEnd::Failed(why) = last.turn().unwrap_err() else { panic!("it goes on") };
         assert!(why.to_string().contains("its definition (with views) is"), "{why}");
+    }
+
+    /// A page takes longer than the role may take, each time.
+    fn a_timeout_that_is_too_short_ends_a_run(run: &mut impl FnMut(&str), table: &DatabaseTable) {
+        run("CREATE FUNCTION slow(text) RETURNS text LANGUAGE sql VOLATILE AS \
+             'SELECT $1 FROM pg_sleep(1)'");
+        let query = Relation::Query("SELECT id, slow(body) AS body, version FROM pages".to_owned());
+        let table = DatabaseTable { relation: query, deleted: None, fields: Vec::new(), ..table.clone() };
+        let table = with_options(&table, "-c%20statement_timeout=100ms");
+        let bench = ReaderBench::new(table, 0);
+        let reader = TableReader { reading: bench.reading, backlog: Arc::default() };
+        let clock = dupflow_core::time::SystemClock::start();
+        let why = { reader }.read(&bench.queue, &bench.bad, &clock).unwrap_err().to_string();
+        assert!(why.contains("(57014), 10 times in a row: statement_timeout is too short"), "{why}");
     }
 
     /// Values of rows that are alive, and of deleted ones.
