@@ -3,7 +3,7 @@
 use postgres::Client;
 
 use super::parameters::is_true;
-use super::store::{PostgresStore, begin};
+use super::store::{PostgresStore, begin_writing};
 use crate::tables::database::postgres::{failure, other_encoding};
 use crate::tables::database::{DatabaseFailure, quoted};
 use crate::tables::sink::shape::{self, FoundTable};
@@ -42,7 +42,8 @@ impl PostgresStore {
     /// What is wrong with tables that a run does not make or change itself.
     fn wrong_tables(&self, client: &mut Client) -> Result<Vec<String>, DatabaseFailure> {
         let is_older = self.lacks_columns(client).map_err(|error| failure(&error))?;
-        let lost = self.find(&mut begin(client)?)?.lost().map(|name| shape::missing(&self.table(name)));
+        let lost =
+            self.find(&mut begin_writing(client)?)?.lost().map(|name| shape::missing(&self.table(name)));
         let tables = self.found_tables(client).map_err(|error| failure(&error))?;
         let fault = |table: &FoundTable| table.fault(false, &self.table(table.name));
         let faults = tables.iter().filter(|_| !is_older).filter_map(fault);

@@ -34,7 +34,7 @@ const WRITING: &str = "SET LOCAL row_security = off; SET LOCAL lock_timeout = '1
     WHERE current_setting('synchronous_commit') = 'off'";
 
 /// Begins a transaction.
-pub(super) fn begin(client: &mut Client) -> Result<Transaction<'_>, DatabaseFailure> {
+pub(super) fn begin_writing(client: &mut Client) -> Result<Transaction<'_>, DatabaseFailure> {
     database::postgres::begin(client.build_transaction(), WRITING)
 }
 
@@ -151,7 +151,7 @@ impl PostgresStore {
     ) -> Result<(), DatabaseFailure> {
         let failed = |error: postgres::Error| failure(&error);
         let progress = self.table("progress");
-        let mut transaction = begin(client)?;
+        let mut transaction = begin_writing(client)?;
         let found = self.lock_progress(&mut transaction)?;
         if !must_write(&found, &self.run, commits)? {
             return transaction.rollback().map_err(failed);
@@ -191,7 +191,7 @@ impl PostgresStore {
         );
         retry_until_reachable("output postgres", None, || {
             self.with(|client| {
-                let mut transaction = begin(client)?;
+                let mut transaction = begin_writing(client)?;
                 let written = transaction.execute(&sql, &[&was, &key, &row]);
                 written.and_then(|_| transaction.commit()).map_err(|error| failure(&error))
             })
@@ -206,7 +206,7 @@ impl PostgresStore {
     ) -> Result<Vec<T>, DatabaseFailure> {
         retry_until_reachable("output postgres", None, || {
             self.with(|client| {
-                let found = begin(client)?.query(sql, &[]).map_err(|error| failure(&error))?;
+                let found = begin_writing(client)?.query(sql, &[]).map_err(|error| failure(&error))?;
                 found.iter().map(&read).collect::<Result<_, _>>().map_err(|error| failure(&error))
             })
         })
@@ -227,7 +227,7 @@ impl Drop for PostgresStore {
 
 /// Executes statements in a transaction.
 fn execute(client: &mut Client, sql: &str) -> Result<(), DatabaseFailure> {
-    let mut transaction = begin(client)?;
+    let mut transaction = begin_writing(client)?;
     let executed = transaction.batch_execute(sql).and_then(|()| transaction.commit());
     executed.map_err(|error| failure(&error))
 }
@@ -246,7 +246,7 @@ pub(super) fn progress_row(row: Option<postgres::Row>) -> Result<ProgressRow, po
 impl TableStore for PostgresStore {
     fn inspect(&self) -> Result<Found, DatabaseFailure> {
         retry_until_reachable("output postgres", Some(self.patience), || {
-            self.find(&mut begin(&mut self.connect()?)?)
+            self.find(&mut begin_writing(&mut self.connect()?)?)
         })
     }
 

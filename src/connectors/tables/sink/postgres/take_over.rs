@@ -4,7 +4,7 @@ use postgres::{Client, Transaction};
 
 use super::parameters::insert;
 use super::rights::encoding_note;
-use super::store::{PostgresStore, WRITER, begin};
+use super::store::{PostgresStore, WRITER, begin_writing};
 use crate::tables::database::postgres::failure;
 use crate::tables::database::{DatabaseFailure, quoted};
 use crate::tables::sink::shape;
@@ -16,7 +16,7 @@ impl PostgresStore {
     pub(super) fn connect_and_take_over(&self) -> Result<(Client, Found, bool), DatabaseFailure> {
         let mut client = self.connect()?;
         let failed = |error: postgres::Error| failure(&error);
-        let mut transaction = begin(&mut client)?;
+        let mut transaction = begin_writing(&mut client)?;
         let (found, shares) = self.take_over_in(&mut transaction)?;
         transaction.commit().map_err(failed)?;
         self.warn_of_triggers(&mut client, &found.relations).map_err(failed)?;
