@@ -158,7 +158,7 @@ impl Weigher {
         self.ids.clear();
         self.weights.clear();
         for (&id, &count) in terms.ids.iter().zip(terms.counts) {
-            let weight = weight(id, f64::from(count));
+            let weight = weight(id, count as f64);
             if weight > 0.0 {
                 self.ids.push(id);
                 self.weights.push(weight);

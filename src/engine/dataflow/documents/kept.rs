@@ -52,6 +52,9 @@ const HEAD_BYTES: usize = 21;
 /// The kind of a slot of a document that has ended.
 const SLOT: u8 = 3;
 
+/// The kind of terms of which one has a count above 32 bits.
+const LONG_COUNTS: u8 = 4;
+
 /// Adds the value of an arrival, the last one of its document in an epoch. `key` is the document's key if it
 /// differs from the arrival's. Adds nothing for a restored arrival.
 pub(in crate::dataflow) fn keep(arrival: &Arrival, key: Option<EventKey>, changes: &mut Changes) {
@@ -87,10 +90,16 @@ pub(in crate::dataflow) fn keep(arrival: &Arrival, key: Option<EventKey>, change
             words.for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
         }
         ArrivalContent::Terms(terms) => {
-            head(bytes, 2);
-            for (feature, count) in terms.ids.iter().zip(&terms.counts) {
+            // Counts of up to 32 bits are as earlier versions kept them.
+            let short: Option<Vec<u32>> =
+                terms.counts.iter().map(|count| u32::try_from(*count).ok()).collect();
+            head(bytes, if short.is_some() { 2 } else { LONG_COUNTS });
+            for (place, (feature, count)) in terms.ids.iter().zip(&terms.counts).enumerate() {
                 bytes.extend_from_slice(&feature.to_le_bytes());
-                bytes.extend_from_slice(&count.to_le_bytes());
+                match &short {
+                    Some(short) => bytes.extend_from_slice(&short[place].to_le_bytes()),
+                    None => bytes.extend_from_slice(&count.to_le_bytes()),
+                }
             }
         }
         ArrivalContent::Units(_) => unreachable!("no state has documents that are cut into units"),
@@ -160,7 +169,17 @@ pub(in crate::dataflow) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker)
             let (terms, []) = content.as_chunks::<12>() else { return None };
             let ids = terms.iter().filter_map(|term| term.first_chunk()).map(|n| u64::from_le_bytes(*n));
             let counts = terms.iter().filter_map(|term| term.last_chunk()).map(|n| u32::from_le_bytes(*n));
-            ArrivalContent::Terms(Box::new(Terms { ids: ids.collect(), counts: counts.collect() }))
+            let counts = counts.map(u64::from).collect();
+            ArrivalContent::Terms(Box::new(Terms { ids: ids.collect(), counts }))
+        }
+        LONG_COUNTS => {
+            let (terms, []) = content.as_chunks::<16>() else { return None };
+            let (ids, counts): (Vec<u64>, Vec<u64>) = terms
+                .iter()
+                .filter_map(|term| Some((term.first_chunk()?, term.last_chunk()?)))
+                .map(|(id, count)| (u64::from_le_bytes(*id), u64::from_le_bytes(*count)))
+                .unzip();
+            ArrivalContent::Terms(Box::new(Terms { ids: ids.into(), counts: counts.into() }))
         }
         SLOT if content.is_empty() && key.is_some() => ArrivalContent::Delete,
         _ => return None,
@@ -239,10 +258,20 @@ mod tests {
             assert_eq!((same, *again), (id, sketch));
         }
         assert!(matches!(again(ArrivalContent::Empty, None, &maker(false)).content, ArrivalContent::Empty));
-        let terms = Terms { ids: [3, u64::MAX].into(), counts: [1, u32::MAX].into() };
-        let back = again(ArrivalContent::Terms(Box::new(terms.clone())), None, &maker(false));
-        let ArrivalContent::Terms(same) = back.content else { panic!("terms were kept") };
-        assert_eq!(*same, terms);
+        // Counts of up to 32 bits as earlier versions kept them, in twelve bytes a term, and longer ones.
+        for (counts, bytes) in [([1, u32::MAX.into()], 12), ([1, 1 << 32], 16), ([u64::MAX, 7], 16)] {
+            let terms = Terms { ids: [3, u64::MAX].into(), counts: counts.into() };
+            let content = || ArrivalContent::Terms(Box::new(terms.clone()));
+            let back = again(content(), None, &maker(false));
+            let ArrivalContent::Terms(same) = back.content else { panic!("terms were kept") };
+            assert_eq!(*same, terms);
+            let lengths = [content(), ArrivalContent::Empty].map(|content| {
+                let mut changes = Changes::default();
+                keep(&Arrival { content, is_restored: false, ..back.clone() }, None, &mut changes);
+                changes.iter().filter_map(|(_, value)| value).map(<[u8]>::len).sum::<usize>()
+            });
+            assert_eq!(lengths[0] - lengths[1], 2 * bytes, "{counts:?}");
+        }
     }
 
     #[test]

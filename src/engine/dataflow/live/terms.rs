@@ -30,7 +30,7 @@ pub(super) struct CodedTerms(Box<[u8]>);
 impl FeatureNumbers {
     /// Adds a document with these terms.
     pub(super) fn insert(&mut self, terms: &Terms) -> CodedTerms {
-        let mut numbered: Vec<(u32, u32)> = terms
+        let mut numbered: Vec<(u32, u64)> = terms
             .ids
             .iter()
             .zip(&terms.counts)
@@ -40,7 +40,7 @@ impl FeatureNumbers {
         let mut bytes = Vec::with_capacity(3 * numbered.len());
         let mut last = 0;
         for (number, count) in numbered {
-            write(number - last, &mut bytes);
+            write((number - last).into(), &mut bytes);
             write(count, &mut bytes);
             last = number;
         }
@@ -63,7 +63,7 @@ impl FeatureNumbers {
 
     /// Decodes the terms of a document.
     pub(super) fn terms(&self, coded: &CodedTerms) -> Terms {
-        let mut terms: Vec<(u64, u32)> =
+        let mut terms: Vec<(u64, u64)> =
             coded.iter().map(|(number, count)| (self.entries[number as usize].feature, count)).collect();
         terms.sort_unstable();
         let (ids, counts): (Vec<_>, Vec<_>) = terms.into_iter().unzip();
@@ -102,14 +102,14 @@ impl FeatureNumbers {
 
 impl CodedTerms {
     /// Numbers and counts, by ascending number.
-    fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
+    fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
         let mut rest = &*self.0;
         let mut number = 0;
         std::iter::from_fn(move || {
             if rest.is_empty() {
                 return None;
             }
-            number += read(&mut rest);
+            number += u32::try_from(read(&mut rest)).expect("features are numbered in 32 bits");
             Some((number, read(&mut rest)))
         })
     }
@@ -117,7 +117,7 @@ impl CodedTerms {
 
 /// Appends a number in LEB128: seven bits a byte, the lowest first, the high bit set on all but the last.
 #[expect(clippy::cast_possible_truncation, reason = "seven bits are meant")]
-fn write(mut value: u32, bytes: &mut Vec<u8>) {
+fn write(mut value: u64, bytes: &mut Vec<u8>) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -126,12 +126,12 @@ fn write(mut value: u32, bytes: &mut Vec<u8>) {
 }
 
 /// Decodes the number at the front, as [`write`] encodes it, and removes it from `bytes`.
-fn read(bytes: &mut &[u8]) -> u32 {
+fn read(bytes: &mut &[u8]) -> u64 {
     let mut value = 0;
     for shift in (0..).step_by(7) {
         let (byte, rest) = bytes.split_first().expect("a coded number is complete");
         *bytes = rest;
-        value |= u32::from(byte & 0x7f) << shift;
+        value |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
             break;
         }
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use dupflow_core::hash::mix;
 
-    fn terms(text: &BTreeMap<u64, u32>) -> Terms {
+    fn terms(text: &BTreeMap<u64, u64>) -> Terms {
         Terms { ids: text.keys().copied().collect(), counts: text.values().copied().collect() }
     }
 
@@ -155,15 +155,15 @@ mod tests {
     #[test]
     fn terms_are_kept_and_holders_counted() {
         let mut vocabulary = FeatureNumbers::default();
-        let mut alive: Vec<(BTreeMap<u64, u32>, CodedTerms)> = Vec::new();
+        let mut alive: Vec<(BTreeMap<u64, u64>, CodedTerms)> = Vec::new();
         let mut most = 0;
         for step in 0..2000_u64 {
             if mix(step).is_multiple_of(3) && !alive.is_empty() {
                 let at = usize::try_from(mix(step ^ 1)).unwrap() % alive.len();
                 vocabulary.remove(&alive.swap_remove(at).1);
             } else if alive.len() < 40 {
-                let count = |i: u64| u32::try_from(mix(step << 8 | i) % 7).unwrap().pow(12).max(1);
-                let text: BTreeMap<u64, u32> =
+                let count = |i: u64| (mix(step << 8 | i) % 7).pow(12).max(1);
+                let text: BTreeMap<u64, u64> =
                     (0..mix(step ^ 2) % 50).map(|i| (mix(mix(step << 9 | i) % 300), count(i))).collect();
                 let coded = vocabulary.insert(&terms(&text));
                 alive.push((text, coded));
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn numbers_of_every_length() {
-        for value in [0, 1, 127, 128, 16_383, 16_384, u32::MAX] {
+        for value in [0, 1, 127, 128, 16_383, 16_384, u32::MAX.into(), u64::MAX] {
             let mut bytes = Vec::new();
             write(value, &mut bytes);
             let mut rest = &*bytes;
