@@ -107,6 +107,8 @@ pub mod description;
 pub mod detect;
 pub mod doc;
 pub mod filter;
+#[doc(hidden)]
+pub mod fraction;
 pub mod hash;
 pub mod html;
 #[doc(hidden)]

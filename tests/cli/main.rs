@@ -75,6 +75,7 @@ mod state;
 #[cfg(feature = "object-store")]
 mod stores;
 mod terminal;
+mod ties;
 mod units;
 mod upgrade;
 mod views;

@@ -23,15 +23,14 @@
 use super::merge::shared_features;
 use super::rejection::{Agreeing, RejectedBy};
 use super::{FilterError, PairFilter, Verdict};
-use crate::pair::{Overlap, Similarity};
-use crate::probability::least_count;
+use crate::pair::{Overlap, Similarity, Threshold};
 use crate::sketch::SketchRef;
 use crate::sketch::scaled::{Scaled, ScaledEstimator, words_of};
 
 /// Decides by the values of scaled sketches.
 #[derive(Clone, Copy, Debug)]
 pub struct ContainmentFilter {
-    threshold: f64,
+    threshold: Threshold,
     scaled: Scaled,
     /// Least values of the smaller text in a sample.
     least_values: usize,
@@ -50,9 +49,7 @@ impl ContainmentFilter {
     /// # Errors
     /// If the threshold is outside its range.
     pub fn new(threshold: f64, scaled: Scaled, exact: bool, least_words: usize) -> Result<Self, FilterError> {
-        if !(threshold > 0.0 && threshold <= 1.0) {
-            return Err(FilterError::Threshold { found: threshold });
-        }
+        let threshold = Threshold::new(threshold).ok_or(FilterError::Threshold { found: threshold })?;
         let least_values = if exact { 1 } else { ScaledEstimator::LEAST as usize };
         Ok(Self { threshold, scaled, least_values, least_words })
     }
@@ -86,7 +83,7 @@ impl PairFilter for ContainmentFilter {
         if least < self.least_values || self.is_too_short(a.words[0].min(b.words[0])) {
             return Verdict { accepted: None, look: 1, components: 0 };
         }
-        let found = shared(x, y, least_count(self.threshold * least as f64));
+        let found = shared(x, y, self.threshold.least_of(least));
         let overlap = |shared| Overlap { shared, of_a: x.len(), of_b: y.len() };
         Verdict { accepted: found.map(|found| overlap(found).similarity()), look: 2, components }
     }
@@ -105,7 +102,7 @@ impl PairFilter for ContainmentFilter {
 
     fn agreeing(&self, a: SketchRef<'_>, b: SketchRef<'_>, look: u16) -> Option<Agreeing> {
         let [x, y] = self.sample(a, b);
-        let needed = least_count(self.threshold * x.len().min(y.len()) as f64);
+        let needed = self.threshold.least_of(x.len().min(y.len()));
         let found = shared(x, y, 0).filter(|_| look == 2)?;
         let [found, needed] = [found, needed].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
         Some(Agreeing { found, needed })

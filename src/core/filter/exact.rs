@@ -3,7 +3,7 @@
 //!
 //! In: two sketches with their features. Out: a [`Verdict`] with the exact Jaccard similarity J = a / u of an
 //! accepted pair (a common features, u features in the union). Accepted iff J >= T, inclusive, and no look
-//! rejects. So precision is 1, and a pair with J >= T is wrongly rejected with probability at most `error`
+//! rejects, [decided](crate::pair::Threshold) by whole numbers. So precision is 1, and a pair with J >= T is wrongly rejected with probability at most `error`
 //! ([`Schedule::verify`]), independent of blocking.
 //!
 //! Order of the looks: the first word's test; the sizes; the looks of the schedule; the features. With n and
@@ -21,7 +21,6 @@ use super::target::Target;
 use super::weighted;
 use super::{FilterError, FilterKind, FilterParams, PairFilter, Verdict};
 use crate::pair::Similarity;
-use crate::probability::least_count;
 use crate::sketch::SketchRef;
 use crate::sketch::kernel::Kernel;
 use crate::text::measures::Measure;
@@ -74,35 +73,22 @@ impl ExactFilter {
         &self.schedule
     }
 
-    /// For J >= T: the least number of common features of two texts with `total` features together.
-    fn needed(&self, total: usize) -> usize {
-        let threshold = self.schedule.target().threshold();
-        least_count(threshold / (1.0 + threshold) * total as f64)
-    }
-
     /// Whether the sizes of two texts alone rule out the threshold.
     fn is_hopeless(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> bool {
         let (n, m) = (a.features.len(), b.features.len());
+        let threshold = self.schedule.target().threshold();
         match self.measure {
-            Measure::Jaccard => n.min(m) < self.needed(n + m),
-            measure => weighted::is_hopeless(measure, a, b, self.schedule.target().threshold()),
+            Measure::Jaccard => n.min(m) < threshold.least_common(n + m),
+            measure => weighted::is_hopeless(measure, a, b, threshold),
         }
     }
 
     /// The similarity of two texts, if it is at least the threshold.
     fn similarity_above(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Option<f64> {
-        let needed = self.needed(a.features.len() + b.features.len());
-        self.measured(a, b, needed, self.schedule.target().threshold())
-    }
-
-    /// The similarity of two texts with at least `needed` common features or, by another measure than plain
-    /// Jaccard similarity, at least `threshold`.
-    fn measured(&self, a: SketchRef<'_>, b: SketchRef<'_>, needed: usize, threshold: f64) -> Option<f64> {
-        let total = a.features.len() + b.features.len();
+        let threshold = self.schedule.target().threshold();
         match self.measure {
-            Measure::Jaccard => shared_features(a.features, b.features, needed)
-                .map(|common| common as f64 / (total - common) as f64),
-            measure => weighted::similarity(measure, a, b, threshold),
+            Measure::Jaccard => jaccard(a, b, threshold.least_common(a.features.len() + b.features.len())),
+            measure => weighted::similarity_above(measure, a, b, threshold),
         }
     }
 }
@@ -155,6 +141,15 @@ impl PairFilter for ExactFilter {
     }
 
     fn similarity(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Similarity {
-        Similarity::clamped(self.measured(a, b, 0, 0.0).unwrap_or(0.0))
+        Similarity::clamped(match self.measure {
+            Measure::Jaccard => jaccard(a, b, 0).unwrap_or(0.0),
+            measure => measure.similarity(a.weighted(), b.weighted()),
+        })
     }
+}
+
+/// The Jaccard similarity of two texts with at least `needed` common features.
+fn jaccard(a: SketchRef<'_>, b: SketchRef<'_>, needed: usize) -> Option<f64> {
+    let common = shared_features(a.features, b.features, needed)?;
+    Some(common as f64 / (a.features.len() + b.features.len() - common) as f64)
 }

@@ -12,9 +12,8 @@ use std::sync::Arc;
 
 use super::rejection::{Agreeing, RejectedBy};
 use super::{PairFilter, Verdict};
-use crate::pair::Similarity;
+use crate::pair::{Similarity, Threshold};
 use crate::pair_rule::PairRule;
-use crate::probability::least_count;
 use crate::sketch::scaled::features_of;
 use crate::sketch::{Scheme, SketchRef};
 
@@ -27,7 +26,7 @@ pub struct RuledFilter {
     inside: Arc<dyn PairFilter>,
     /// If pairs are of a document of a reference and another one: the least share of the first that the other
     /// has, inclusive.
-    least_share: Option<f64>,
+    least_share: Option<Threshold>,
 }
 
 impl RuledFilter {
@@ -39,11 +38,15 @@ impl RuledFilter {
         Arc::new(Self { rule: scheme.pairs.clone(), words: scheme.text_words(), inside, least_share: None })
     }
 
-    /// The filter of a scheme of scaled sketches with all values, for documents in which at least `share`
+    /// The filter of a scheme of scaled sketches with all values, for documents in which at least `least`
     /// (inclusive) of a document of the reference lies. `inside` accepts all such pairs.
-    pub fn of_reference(inside: Arc<dyn PairFilter>, scheme: &Scheme, share: f64) -> Arc<dyn PairFilter> {
+    pub fn of_reference(
+        inside: Arc<dyn PairFilter>,
+        scheme: &Scheme,
+        least: Threshold,
+    ) -> Arc<dyn PairFilter> {
         let (rule, words) = (scheme.pairs.clone(), scheme.text_words());
-        Arc::new(Self { rule, words, inside, least_share: Some(share) })
+        Arc::new(Self { rule, words, inside, least_share: Some(least) })
     }
 
     /// The verdict on a pair, from that of the filter inside.
@@ -52,8 +55,8 @@ impl RuledFilter {
         let [in_b, in_a] = verdict.accepted.map_or([0.0; 2], Similarity::shares);
         let (item, share) = if self.rule.is_of_reference(a.words) { (a, in_b) } else { (b, in_a) };
         // Shares are rounded, counts are not.
-        let features = features_of(item.words[0]) as f64;
-        let is_enough = (share * features).round() >= least_count(least_share * features) as f64;
+        let features = features_of(item.words[0]);
+        let is_enough = (share * features as f64).round() >= least_share.least_of(features) as f64;
         Verdict { accepted: verdict.accepted.filter(|_| is_enough), ..verdict }
     }
 
@@ -170,7 +173,7 @@ mod tests {
         let pairs = PairRule::default().with_reference();
         let scheme = Scheme { sketch, exact: true, pairs, ..Scheme::default() };
         let inside = ContainmentFilter::new(0.5, sketch.scaled().unwrap(), true, 3).unwrap();
-        let filter = RuledFilter::of_reference(Arc::new(inside), &scheme, 0.5);
+        let filter = RuledFilter::of_reference(Arc::new(inside), &scheme, Threshold::new(0.5).unwrap());
         let mut maker = SketchMaker::new(&scheme);
         let mut made = |text: &str, is_of_reference| -> Sketch {
             let side = scheme.pairs.hashes_of(|_| "", is_of_reference);

@@ -16,6 +16,7 @@
 
 use super::FilterError;
 use super::sequential::{Bounds, FirstWord, Model};
+use crate::pair::Threshold;
 use crate::probability::{Binomial, least_count};
 use crate::sketch::agreement::{Agreement, Shape};
 use crate::sketch::estimate::match_probability;
@@ -58,7 +59,7 @@ struct RemainingShares {
 /// A threshold for sketches of one shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
-    threshold: f64,
+    threshold: Threshold,
     shape: Shape,
 }
 
@@ -81,15 +82,12 @@ impl Target {
             (1..=32_768).contains(&shape.size) && (1..=64).contains(&shape.bits),
             "a scheme has been checked"
         );
-        if threshold > 0.0 && threshold <= 1.0 {
-            Ok(Self { threshold, shape })
-        } else {
-            Err(FilterError::Threshold { found: threshold })
-        }
+        let threshold = Threshold::new(threshold).ok_or(FilterError::Threshold { found: threshold })?;
+        Ok(Self { threshold, shape })
     }
 
     /// T, inclusive.
-    pub fn threshold(&self) -> f64 {
+    pub fn threshold(&self) -> Threshold {
         self.threshold
     }
 
@@ -110,7 +108,7 @@ impl Target {
 
     /// The probability that a component matches at the threshold, `T + (1 - T) / 2^b` for plain components.
     pub fn probability(&self) -> f64 {
-        self.shape.agreement.probability(self.threshold)
+        self.shape.agreement.probability(self.threshold.get())
     }
 
     /// M0, the least number of matches that a full comparison accepts: `ceil(probability * K)`, at least 1.
@@ -199,7 +197,7 @@ impl Target {
                 let p = self.shape.agreement.probability(similarity);
                 Binomial::new(components, p + (1.0 - p) * agree)
             };
-            let below = bits(self.threshold).reject_below(error);
+            let below = bits(self.threshold.get()).reject_below(error);
             left =
                 self.candidates().map(|(similarity, share)| share * bits(similarity).at_least(below)).sum();
         }
@@ -209,7 +207,7 @@ impl Target {
     /// Similarities of the candidates that banding yields, and the share of each: the mixture used to choose
     /// the default looks.
     pub fn candidates(&self) -> impl Iterator<Item = (f64, f64)> {
-        let threshold = self.threshold;
+        let threshold = self.threshold.get();
         let middle = move |range: usize| match range.checked_sub(BELOW) {
             None => threshold * (range as f64 + 0.5) / BELOW as f64,
             Some(above) => threshold + (1.0 - threshold) * (above as f64 + 0.5) / ABOVE as f64,

@@ -1,7 +1,7 @@
 //! The exact similarity of weighted features, by a merge that stops as soon as it is below the threshold.
 //!
 //! In: the features that two sketches store, ids and then weights. Out: their similarity if it is at least T
-//! (inclusive), equal to that of [`measures`] in every bit. Two kinds of overlap:
+//! (inclusive): that of [`measures`] in every bit, or T where rounding puts it below. Two kinds of overlap:
 //!
 //! | | overlap of a common feature | mass of a feature | similarity for overlap o |
 //! |---|---|---|---|
@@ -11,16 +11,17 @@
 //! with the masses X and Y of the two texts. The overlap of the features not yet merged is at most the
 //! smaller of the remaining masses (weighted Jaccard), or the square root of their product (cosine, by Cauchy
 //! and Schwarz). So the merge stops as soon as the threshold can no longer be reached. Weighted Jaccard needs
-//! no merge if the masses alone are too different (`min / max < T`). Bounds have a slack of [`SLACK`] for
-//! rounding errors; pairs within the slack are decided by the similarity itself.
+//! no merge if the masses alone are too different (`min / max < T`). Bounds have a slack for rounding errors,
+//! twice what [`measures::rounding`] states.
+//!
+//! A similarity that is nearer to T than its rounding error is decided by whole numbers where the weights are
+//! [counts or shares of counts](Counts); with other weights it counts as T.
 
 use super::merge::STRIDE;
+use crate::pair::Threshold;
 use crate::sketch::SketchRef;
-use crate::text::Features;
 use crate::text::measures::{self, Measure};
-
-/// Relative slack of a bound for rounding errors: far more than the error of a sum of 2^20 terms.
-const SLACK: f64 = 1e-9;
+use crate::text::{Counts, Features};
 
 /// A kind of overlap of weighted texts.
 trait OverlapKind {
@@ -76,35 +77,78 @@ impl OverlapKind for ProductOverlap {
 
 /// Whether the masses of two texts alone rule out a similarity of `threshold`. Never for the cosine, which
 /// does not depend on scale.
-pub(super) fn is_hopeless(measure: Measure, a: SketchRef<'_>, b: SketchRef<'_>, threshold: f64) -> bool {
-    measure == Measure::WeightedJaccard && {
-        let (x, y) = (measures::total(a.weighted()), measures::total(b.weighted()));
-        MinOverlap::most(x, y) < MinOverlap::needed(threshold, x, y) * (1.0 - SLACK)
-    }
-}
-
-/// The similarity of two texts, if it is at least `threshold`, inclusive.
-pub(super) fn similarity(
+pub(super) fn is_hopeless(
     measure: Measure,
     a: SketchRef<'_>,
     b: SketchRef<'_>,
-    threshold: f64,
+    threshold: Threshold,
+) -> bool {
+    let (a, b) = (a.weighted(), b.weighted());
+    measure == Measure::WeightedJaccard && {
+        let (x, y) = (measures::total(a), measures::total(b));
+        MinOverlap::most(x, y) < MinOverlap::needed(threshold.get(), x, y) * (1.0 - slack(a, b))
+    }
+}
+
+/// Relative slack of a bound for rounding errors.
+fn slack(a: Features<'_>, b: Features<'_>) -> f64 {
+    2.0 * measures::rounding(a, b)
+}
+
+/// The similarity of two texts, if it is at least `threshold`, inclusive.
+pub(super) fn similarity_above(
+    measure: Measure,
+    a: SketchRef<'_>,
+    b: SketchRef<'_>,
+    threshold: Threshold,
 ) -> Option<f64> {
     let (a, b) = (a.weighted(), b.weighted());
     let similarity = if measure == Measure::Cosine {
         let (x, y) = (measures::squares(a), measures::squares(b));
-        measures::cosine_of(overlap::<ProductOverlap>(a, b, threshold, x, y)?, x, y)
+        measures::cosine_of(overlap::<ProductOverlap>(a, b, threshold.get(), x, y)?, x, y)
     } else {
         let (x, y) = (measures::total(a), measures::total(b));
-        measures::weighted_jaccard_of(overlap::<MinOverlap>(a, b, threshold, x, y)?, x, y)
+        measures::weighted_jaccard_of(overlap::<MinOverlap>(a, b, threshold.get(), x, y)?, x, y)
     };
-    (similarity >= threshold).then_some(similarity)
+    let rounding = similarity * measures::rounding(a, b);
+    let is_pair = threshold.admits(similarity, rounding, || admits_exactly(measure, a, b, threshold));
+    is_pair.then(|| similarity.max(threshold.get()))
+}
+
+/// Whether the similarity of two texts is at least `threshold`, by whole numbers; `None` unless the weights
+/// are counts or shares of counts, and sums of their squares fit into 64 bits.
+fn admits_exactly(measure: Measure, a: Features<'_>, b: Features<'_>, threshold: Threshold) -> Option<bool> {
+    let (x, y) = (Counts::new(a)?, Counts::new(b)?);
+    let mut common = 0_u128;
+    let mut sum = |overlap: fn(u128, u128) -> u128, [of_x, of_y]: [u64; 2]| {
+        measures::each_place(a.ids, b.ids, |i, j| {
+            if let (Some(i), Some(j)) = (i, j) {
+                common += overlap(
+                    u128::from(x.counts[i]) * u128::from(of_x),
+                    u128::from(y.counts[j]) * u128::from(of_y),
+                );
+            }
+        });
+        common
+    };
+    if measure == Measure::Cosine {
+        // Independent of scale, so shares are as their counts.
+        let product = u64::try_from(sum(|x, y| x * y, [1, 1])).ok()?;
+        return Some(threshold.admits_cosine(product, x.squares()?, y.squares()?));
+    }
+    // Both sides times both divisors.
+    let common = sum(u128::min, [y.divisor, x.divisor]);
+    let both = u128::from(x.total()) * u128::from(y.divisor) + u128::from(y.total()) * u128::from(x.divisor);
+    Some(threshold.admits_ratio(common, both - common))
 }
 
 /// The overlap of two texts with masses x and y; `None` if it is less than the threshold needs.
 fn overlap<O: OverlapKind>(a: Features<'_>, b: Features<'_>, threshold: f64, x: f64, y: f64) -> Option<f64> {
-    let needed = O::needed(threshold, x, y) * (1.0 - SLACK);
-    let (mut i, mut j, mut overlap, mut left_a, mut left_b) = (0, 0, 0.0, x, y);
+    let slack = slack(a, b);
+    let needed = O::needed(threshold, x, y) * (1.0 - slack);
+    // What is left is never less than it is without rounding: the cosine takes the root of it.
+    let (mut left_a, mut left_b) = (x * (1.0 + slack), y * (1.0 + slack));
+    let (mut i, mut j, mut overlap) = (0, 0, 0.0);
     while i < a.ids.len() && j < b.ids.len() {
         if overlap + O::most(left_a.max(0.0), left_b.max(0.0)) < needed {
             return None;
@@ -160,7 +204,8 @@ mod tests {
                     let verdict = filter.decide(a.view(), b.view());
                     assert_eq!(verdict, filter.decide(b.view(), a.view()));
                     let similarity = measure.similarity(a.view().weighted(), b.view().weighted());
-                    let expected = (similarity >= threshold).then(|| Similarity::clamped(similarity));
+                    let is_pair = similarity >= threshold * (1.0 - 1e-13);
+                    let expected = is_pair.then(|| Similarity::clamped(similarity.max(threshold)));
                     assert_eq!(verdict.accepted, expected, "{measure:?} {x:?} {y:?}");
                     assert_eq!(filter.similarity(a.view(), b.view()), Similarity::clamped(similarity));
                     accepted += usize::from(expected.is_some());

@@ -9,14 +9,14 @@
 use std::sync::Arc;
 
 use super::{FilterError, PairFilter, Verdict};
-use crate::pair::Similarity;
+use crate::pair::{Similarity, Threshold};
 use crate::probability::GUARD;
 use crate::sketch::{Estimator, SketchParams, SketchRef};
 
 /// Decides by the estimate from the whole sketches.
 #[derive(Clone, Debug)]
 pub struct WholeFilter {
-    threshold: f64,
+    threshold: Threshold,
     estimator: Arc<dyn Estimator>,
     /// K; all components are read.
     components: u32,
@@ -31,9 +31,7 @@ impl WholeFilter {
     /// # Panics
     /// If the sketch has more components than fit into 32 bits, which no pipeline allows.
     pub fn new(threshold: f64, sketch: &SketchParams) -> Result<Self, FilterError> {
-        if !(threshold > 0.0 && threshold <= 1.0) {
-            return Err(FilterError::Threshold { found: threshold });
-        }
+        let threshold = Threshold::new(threshold).ok_or(FilterError::Threshold { found: threshold })?;
         let components = u32::try_from(sketch.size).expect("a sketch has at most 32768 components");
         Ok(Self { threshold, estimator: sketch.estimator(), components })
     }
@@ -51,7 +49,8 @@ impl PairFilter for WholeFilter {
 
     fn decide_passed(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict {
         let estimate = self.estimator.estimate(a.words, b.words);
-        let accepted = (estimate >= self.threshold - GUARD).then(|| Similarity::clamped(estimate));
+        let is_pair = self.threshold.admits(estimate, GUARD, || None);
+        let accepted = is_pair.then(|| Similarity::clamped(estimate));
         Verdict { accepted, look: 1, components: self.components }
     }
 

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use clusters::clusters;
 pub use shingles::{Triplet, shared};
 pub use truth::{pairs, sectional_pairs};
-pub use weighted::{WeightedFeatures, weighted_pairs};
+pub use weighted::{TRUTH_ROUNDING, WeightedFeatures, weighted_pairs};
 
 use crate::block::{Blocking, HotPlace};
 use crate::doc::DocId;

@@ -21,7 +21,7 @@ use hashbrown::HashMap;
 
 use crate::doc::DocId;
 use crate::hash::BuildIdentityHasher;
-use crate::pair::Pair;
+use crate::pair::{Pair, Threshold};
 use crate::sketch::SectionMode;
 use crate::sketch::sectional::alignment;
 
@@ -30,7 +30,7 @@ use crate::sketch::sectional::alignment;
 /// # Panics
 /// Unless `0 < floor <= 1`, and beyond 2^32 documents or distinct shared features.
 pub fn pairs(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>, floor: f64) -> Vec<(Pair<DocId>, f64)> {
-    assert!(floor > 0.0 && floor <= 1.0, "the floor {floor} is not in (0, 1]");
+    let least = Threshold::new(floor).unwrap_or_else(|| panic!("the floor {floor} is not in (0, 1]"));
     let (ids, sets, ranks) = rank(documents);
     let mut by_size: Vec<usize> = (0..sets.len()).collect();
     by_size.sort_by_key(|&x| sets[x].size);
@@ -52,8 +52,9 @@ pub fn pairs(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>, floor: f64)
                     continue;
                 }
                 met[y] = x;
-                let similarity = set.jaccard(&sets[y]);
-                if similarity >= floor {
+                let (common, either) = set.overlap(&sets[y]);
+                if least.admits_ratio(common as u128, either as u128) {
+                    let similarity = float(common) / float(either);
                     found.extend(Pair::new(ids[x].clone(), ids[y].clone()).map(|pair| (pair, similarity)));
                 }
             }
@@ -103,13 +104,14 @@ impl Set {
         &self.shared[..first.saturating_sub(unshared)]
     }
 
-    fn jaccard(&self, other: &Self) -> f64 {
+    /// `|x ∩ y|` and `|x ∪ y|`.
+    fn overlap(&self, other: &Self) -> (usize, usize) {
         let (mut i, mut j, mut common) = (0, 0, 0);
         while let (Some(x), Some(y)) = (self.shared.get(i), other.shared.get(j)) {
             common += usize::from(x == y);
             (i, j) = (i + usize::from(x <= y), j + usize::from(x >= y));
         }
-        float(common) / float(self.size + other.size - common)
+        (common, self.size + other.size - common)
     }
 }
 

@@ -2,8 +2,8 @@
 //! `floor`.
 //!
 //! In: documents with their features (ids ascending, one weight each). Out: the pairs with `Σ min / Σ max >=
-//! floor`, or with a cosine of at least `floor` (both inclusive), sorted. Documents without a feature are in
-//! no pair.
+//! floor`, or with a cosine of at least `floor` (both inclusive, up to [`TRUTH_ROUNDING`]), sorted. Documents
+//! without a feature are in no pair.
 //!
 //! Rule (after Yuan et al. 2019, section 3): one document after the other; its overlap with each earlier
 //! document is summed along the lists of documents that have its features. Exact, and quadratic in the length
@@ -13,9 +13,13 @@ use hashbrown::HashMap;
 
 use crate::doc::DocId;
 use crate::hash::BuildIdentityHasher;
-use crate::pair::Pair;
+use crate::pair::{Pair, Threshold};
 use crate::text::Features;
 use crate::text::measures::{Measure, cosine_of, squares, total, weighted_jaccard_of};
+
+/// A similarity that is nearer to the floor counts as the floor: sums are in another order than a filter's.
+/// Absolute.
+pub const TRUTH_ROUNDING: f64 = 1e-9;
 
 /// A document's features and their weights.
 pub type WeightedFeatures = (Vec<u64>, Vec<f64>);
@@ -39,7 +43,7 @@ pub fn weighted_pairs(
         Measure::Containment => (|_, _| 1.0, |of| of.ids.len() as f64, |common, x, y| common / x.min(y)),
         Measure::Hamming => (|_, _| 1.0, |of| of.ids.len() as f64, |common, x, y| common / x.max(y)),
     };
-    assert!(floor > 0.0 && floor <= 1.0, "the floor {floor} is not in (0, 1]");
+    let least = Threshold::new(floor).unwrap_or_else(|| panic!("the floor {floor} is not in (0, 1]"));
     let mut holders: HashMap<u64, Vec<(usize, f64)>, BuildIdentityHasher> = HashMap::default();
     let mut before: Vec<(DocId, f64)> = Vec::new();
     // The current document's overlap with each earlier one, and the earlier ones with an overlap above 0.
@@ -62,7 +66,7 @@ pub fn weighted_pairs(
             let overlap = std::mem::take(&mut overlaps[other]);
             let (of_other, other_mass) = &before[other];
             let similarity = similarity_of(overlap, mass, *other_mass);
-            if similarity >= floor {
+            if least.admits(similarity, TRUTH_ROUNDING, || None) {
                 found.extend(Pair::new(id.clone(), of_other.clone()).map(|pair| (pair, similarity)));
             }
         }
@@ -107,7 +111,7 @@ mod tests {
             for a in 0..texts.len() {
                 for b in a + 1..texts.len() {
                     let similarity = measure.similarity(features(a), features(b));
-                    if similarity >= floor {
+                    if similarity >= floor - 1e-12 {
                         expected.push((Pair::new(id(a), id(b)).unwrap(), similarity));
                     }
                 }

@@ -1,12 +1,14 @@
 //! Pairs of documents, their similarity, and the deltas of the output.
 
 mod similarity;
+mod threshold;
 
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
 pub use similarity::{Overlap, SharesBeside, Similarity};
+pub use threshold::Threshold;
 
 use crate::doc::DocId;
 

@@ -63,4 +63,4 @@ pub use passages::{Passages, TextPiece, common_passages};
 pub use plain::{shingles, tokens};
 pub use rules::{Html, Shingle, TextColumns, TextRules};
 pub use tokens::{Fold, Folds, Invisible, Language, Marks, Normalize, Spaceless, Stem};
-pub use weights::{Features, Growth, Idf, IdfForm, IdfTable, Terms, TermsRef, Weigher, Weights};
+pub use weights::{Counts, Features, Growth, Idf, IdfForm, IdfTable, Terms, TermsRef, Weigher, Weights};

@@ -20,7 +20,8 @@ use serde::Serialize;
 use super::plot::Probability;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
 use dupflow_core::filter::Verify;
-use dupflow_core::probability::{Binomial, least_count};
+use dupflow_core::pair::Threshold;
+use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::SketchKind;
 use dupflow_core::sketch::scaled::ScaledEstimator;
 use dupflow_core::text::Shingle;
@@ -55,7 +56,7 @@ struct QuoteModel {
     /// Of scaled sketches; scale 1 if all pairs are compared.
     scale: u32,
     least: u32,
-    threshold: f64,
+    threshold: Threshold,
     least_words: usize,
     /// Whether the sample of the kept values decides.
     by_sample: bool,
@@ -98,7 +99,7 @@ impl QuoteModel {
             scale: if compares_all && !by_sample { 1 } else { scale },
             is_certain: compares_all && !by_sample,
             least,
-            threshold: plan.threshold,
+            threshold: Threshold::new(plan.threshold)?,
             least_words: filter.least_words(),
             by_sample,
         })
@@ -122,7 +123,7 @@ impl QuoteModel {
     /// `kept` is the distribution of the larger text's values up to the limit.
     fn found_with(&self, all: usize, shared: usize, larger: usize, kept: &Binomial) -> f64 {
         if !self.by_sample {
-            let decides = shared >= least_count(self.threshold * all as f64).max(1);
+            let decides = shared >= self.threshold.least_of(all);
             return if decides { 1.0 - self.missed(shared, larger, kept) } else { 0.0 };
         }
         let limit = (1.0 / f64::from(self.scale)).max(f64::from(self.least) / larger as f64).min(1.0);
@@ -136,7 +137,7 @@ impl QuoteModel {
         }));
         let mut found = 0.0;
         for (x, mass) in shared.masses().iter().enumerate().skip(1) {
-            while next + 1 < below.len() && x >= least_count(self.threshold * (x + next) as f64) {
+            while next + 1 < below.len() && x >= self.threshold.least_of(x + next) {
                 next += 1;
             }
             let least = (ScaledEstimator::LEAST as usize).saturating_sub(x).min(next);

@@ -1,6 +1,6 @@
 //! Found pairs compared with the truth.
 
-use super::super::truth::Truth;
+use super::super::truth::{Truth, reaches};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Pair;
 
@@ -26,13 +26,13 @@ impl PairOutcome {
         let band = |similarity: f64| BANDS.partition_point(|from| *from <= similarity).checked_sub(1);
         let mut outcome = Self { found: found.len(), right: 0, hits: 0, bands: [(0, 0); BANDS.len()] };
         for (_, similarity) in truth.at(0.0) {
-            outcome.right += usize::from(similarity >= threshold);
+            outcome.right += usize::from(reaches(similarity, threshold));
             if let Some(band) = band(similarity) {
                 outcome.bands[band].1 += 1;
             }
         }
         for similarity in found.iter().filter_map(|pair| truth.pairs.get(pair).copied()) {
-            outcome.hits += usize::from(similarity >= threshold);
+            outcome.hits += usize::from(reaches(similarity, threshold));
             if let Some(band) = band(similarity) {
                 outcome.bands[band].0 += 1;
             }

@@ -24,7 +24,7 @@ use dupflow_connectors::inputs::{Input, for_each_event};
 use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::doc::DocId;
 use dupflow_core::oracle;
-use dupflow_core::pair::Pair;
+use dupflow_core::pair::{Pair, Threshold};
 use dupflow_core::sketch::{Scheme, SectionMode, SketchKind};
 use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Featurizer, Idf, IdfTable, TextRules, Weigher, Weights};
@@ -206,8 +206,15 @@ impl Truth {
 
     /// The pairs whose similarity is at least the threshold.
     pub fn at(&self, threshold: f64) -> impl Iterator<Item = (&Pair<DocId>, f64)> {
-        self.pairs.iter().map(|(pair, similarity)| (pair, *similarity)).filter(move |(_, s)| *s >= threshold)
+        let all = self.pairs.iter().map(|(pair, similarity)| (pair, *similarity));
+        all.filter(move |(_, similarity)| reaches(*similarity, threshold))
     }
+}
+
+/// Whether a true similarity is at least a threshold, up to its rounding; every one is at least 0.
+pub fn reaches(similarity: f64, threshold: f64) -> bool {
+    let threshold = Threshold::new(threshold);
+    threshold.is_none_or(|least| least.admits(similarity, oracle::TRUTH_ROUNDING, || None))
 }
 
 /// The label of each document.

@@ -3,4 +3,5 @@
 mod bounds;
 mod looks;
 mod pairs;
+mod ties;
 mod verdicts;

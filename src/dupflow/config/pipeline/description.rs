@@ -10,6 +10,7 @@ use dupflow_core::block::{BlockingKind, HotPolicy, HotRule, LeadersBy};
 use dupflow_core::description::{Description, FieldValue};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::{FilterKind, Verify};
+use dupflow_core::pair::Threshold;
 use dupflow_core::pair_rule::PairRule;
 
 impl Plan {
@@ -21,6 +22,7 @@ impl Plan {
         self.scheme
             .description()
             .with("threshold", self.threshold)
+            .and(ties(self))
             .and(blocking("blocking", &self.blocking, &self.scheme.pairs))
             .and(
                 self.also.as_ref().map_or_else(Description::new, |also| {
@@ -39,6 +41,19 @@ impl Plan {
     pub fn fingerprint(&self) -> u64 {
         self.description().fingerprint()
     }
+}
+
+/// How pairs at the threshold are decided; empty where that is as it was before whole numbers did.
+fn ties(plan: &Plan) -> Description {
+    let has_changed = match &plan.filter {
+        FilterPlan::Exact(..) if plan.scheme.measure().is_weighted() => true,
+        FilterPlan::Exact(..) | FilterPlan::Containment(..) => {
+            Threshold::new(plan.threshold).is_some_and(|threshold| !threshold.is_simple())
+        }
+        FilterPlan::Sketch(..) | FilterPlan::Whole(_) => false,
+    };
+    let described = Description::new();
+    if has_changed { described.with("threshold.ties", "exact") } else { described }
 }
 
 /// Which documents stay alive; empty if all do.
@@ -181,6 +196,25 @@ mod tests {
             let found: Vec<&str> = differences.iter().map(|difference| difference.name.as_str()).collect();
             assert!(!found.is_empty() || names.is_empty(), "{typed:?}");
             assert!(found.iter().all(|name| names.contains(name)), "{typed:?}: {found:?}");
+        }
+    }
+
+    /// Pairs at the threshold may be others than before; where they are not, a run of before goes on.
+    #[test]
+    fn ties_are_described_where_whole_numbers_decide_them_anew() {
+        for (pipeline, typed, is_described) in [
+            ("exact", &["threshold=0.8"][..], false),
+            ("exact", &["threshold=0.6666666666666666"], false),
+            ("exact", &["threshold=0.66666666667"], true),
+            ("minhash", &["threshold=0.66666666667"], false),
+            ("contained", &["threshold=0.35"], false),
+            ("contained", &["threshold=0.66666666667"], true),
+            ("weighted", &[], false),
+            ("weighted", &["filter.verify=exact"], true),
+        ] {
+            let described = plan(pipeline, typed).description();
+            let found = described.fields().any(|(name, _)| name == "threshold.ties");
+            assert_eq!(found, is_described, "{pipeline} {typed:?}");
         }
     }
 

@@ -16,6 +16,7 @@ use dupflow_core::block::{Blocking, CombinedBlocking, RuledBlocking};
 use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::{PairFilter, RuledFilter, Schedule};
+use dupflow_core::pair::Threshold;
 use dupflow_core::sketch::Scheme;
 
 /// A validated pipeline: everything that decides what is computed.
@@ -120,10 +121,11 @@ impl Plan {
     /// Makes the filter, with the rule of the pipeline before it.
     pub fn filter(&self) -> Arc<dyn PairFilter> {
         let inside = self.filter.make();
-        if self.finds_items() && self.scheme.pairs.has_reference() {
-            return RuledFilter::of_reference(inside, &self.scheme, self.threshold);
+        let finds_items = self.finds_items() && self.scheme.pairs.has_reference();
+        match Threshold::new(self.threshold).filter(|_| finds_items) {
+            Some(threshold) => RuledFilter::of_reference(inside, &self.scheme, threshold),
+            None => RuledFilter::around(inside, &self.scheme),
         }
-        RuledFilter::around(inside, &self.scheme)
     }
 
     /// Whether documents are searched for those of a reference, and are compared with nothing else.
