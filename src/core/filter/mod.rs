@@ -160,7 +160,7 @@ pub enum Verify {
 pub struct FilterParams {
     /// How early looks decide; default `staged`.
     pub kind: FilterKind,
-    /// Error probability of the early looks, above 0 and at most 0.1: of all looks together for wrong accepts
+    /// Error probability of the early looks, from 1e-200 to 0.1: of all looks together for wrong accepts
     /// and for wrong rejects each (kind `staged`), or of each look (kind `paper`). Default 1e-5, and 1e-3
     /// with `verify = "exact"`, where an error can only reduce recall.
     pub error: Option<f64>,
@@ -170,6 +170,9 @@ pub struct FilterParams {
     /// The final decision on the pairs that no look rejects; default `sketch`.
     pub verify: Verify,
 }
+
+/// The least error probability, inclusive: tails far below it have no double.
+pub const LEAST_ERROR: f64 = 1e-200;
 
 impl FilterParams {
     /// The error in force: as configured, or the default.
@@ -182,7 +185,11 @@ impl FilterParams {
             Verify::Exact => 1e-3,
         };
         let error = self.error.unwrap_or(default);
-        if error > 0.0 && error <= 0.1 { Ok(error) } else { Err(FilterError::Error { found: error }) }
+        if (LEAST_ERROR..=0.1).contains(&error) {
+            Ok(error)
+        } else {
+            Err(FilterError::Error { found: error })
+        }
     }
 }
 
@@ -196,7 +203,7 @@ pub enum FilterError {
         found: f64,
     },
     /// Error outside its range.
-    #[error("filter error {found} is outside its range: above 0 and at most 0.1")]
+    #[error("filter error {found:?} is outside its range, from 1e-200 to 0.1")]
     Error {
         /// As configured.
         found: f64,

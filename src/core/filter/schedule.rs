@@ -90,10 +90,10 @@ fn narrow<T: TryFrom<usize, Error: std::fmt::Debug>>(count: usize) -> T {
     T::try_from(count).expect("a sketch has at most 32768 components")
 }
 
-/// The probability that one of the looks decides, at match probability `p`; `decide` returns that of one
-/// look.
-fn total(p: f64, looks: &[usize], decide: impl Fn(&mut Paths, usize) -> f64) -> f64 {
-    let mut paths = Paths::new(p);
+/// The probability that one of the looks decides, at match probability `p`, with bounds that err with
+/// probability `error`; `decide` returns that of one look.
+fn total(p: f64, looks: &[usize], error: f64, decide: impl Fn(&mut Paths, usize) -> f64) -> f64 {
+    let mut paths = Paths::with_error(p, error);
     let look = |(i, &k): (usize, &usize)| {
         paths.advance(k);
         decide(&mut paths, i)
@@ -130,8 +130,8 @@ impl Schedule {
         let tails: Vec<Binomial> = early.iter().map(|&k| Binomial::new(k, p)).collect();
         let below: Vec<usize> = tails.iter().map(|tail| tail.reject_below(error)).collect();
         let from: Vec<usize> = tails.iter().map(|tail| tail.accept_from(error)).collect();
-        let reject = total(p, &early, |paths, i| paths.reject(below[i]));
-        let accept = total(p, &early, |paths, i| paths.accept(from[i]));
+        let reject = total(p, &early, error, |paths, i| paths.reject(below[i]));
+        let accept = total(p, &early, error, |paths, i| paths.accept(from[i]));
         Self::new(target, looks, &below, &from, SpentError { reject, accept })
     }
 

@@ -34,8 +34,12 @@
 
 use crate::probability::{Binomial, GUARD};
 
-/// Probabilities below this are dropped: far below any error, but above subnormal numbers, which are slow.
+/// Probabilities below this are dropped, and with an error below 1e-40 those below [`SHARE`] of it: far below
+/// the error, but above subnormal numbers, which are slow.
 const NEGLIGIBLE: f64 = 1e-60;
+
+/// The share of an error that is negligible, for each of at most 2^15 components at each look.
+const SHARE: f64 = 1e-20;
 
 /// The definition of an error: mode *sketch* or mode *true*.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +98,7 @@ impl Bounds {
         let stages = looks.len() + usize::from(first_word.is_some());
         let mut stage = 0_usize;
         let mut spent = 0.0;
-        let mut paths = Paths::new(model.p);
+        let mut paths = Paths::with_error(model.p, delta);
         let cap = model.total.unwrap_or(model.size);
         // The greatest bound whose rejections are within the error that may be spent up to this stage.
         let mut bound = |masses: &[f64]| {
@@ -157,19 +161,26 @@ pub(super) struct Paths {
     at: usize,
     /// Probabilities of 0, 1, ... `at` matches and no decision.
     alive: Vec<f64>,
+    /// Probabilities below this are dropped.
+    negligible: f64,
 }
 
 impl Paths {
     /// The state before the first component; each component matches with probability `p`.
     pub(super) fn new(p: f64) -> Self {
-        Self { p, at: 0, alive: vec![1.0] }
+        Self::with_error(p, 1.0)
+    }
+
+    /// The same, for bounds that err with probability at most `delta`.
+    pub(super) fn with_error(p: f64, delta: f64) -> Self {
+        Self { p, at: 0, alive: vec![1.0], negligible: NEGLIGIBLE.min(SHARE * delta) }
     }
 
     /// Advances to `k` components.
     pub(super) fn advance(&mut self, k: usize) {
         let step = Binomial::new(k - self.at, self.p);
         let mut next = vec![0.0; k + 1];
-        for (x, &path) in self.alive.iter().enumerate().filter(|(_, path)| **path > NEGLIGIBLE) {
+        for (x, &path) in self.alive.iter().enumerate().filter(|(_, path)| **path > self.negligible) {
             next[x..].iter_mut().zip(step.masses()).for_each(|(to, mass)| *to += path * mass);
         }
         (self.at, self.alive) = (k, next);

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | a text of at most [`MOST_VALUE_BYTES`] bytes | the same; a U+001E inside becomes a space |
 //! | a whole number | its decimal digits |
-//! | another number | the shortest decimal that reads back as the same number; 1.0 is `1` |
+//! | another number | the shortest decimal that reads back as the same number; 1.0 is `1`; `1e300` where digits alone are too long |
 //! | `true`, `false` | the word |
 //! | absent, `null`, an empty text | empty, counted as missing |
 //! | a longer text | empty, counted as too long |

@@ -1,7 +1,7 @@
 //! The bounds compared with enumeration and with vectors.
 
 use super::super::sequential::{Bounds, FirstWord, Model};
-use super::super::{Schedule, Target};
+use super::super::{LEAST_ERROR, Schedule, Target};
 
 /// The probability that these bounds reject a pair whose components match where `pattern` has a one.
 fn rejected(pattern: u32, word: Option<FirstWord>, looks: &[usize], bounds: &Bounds) -> f64 {
@@ -67,6 +67,37 @@ fn true_mode_errs_within_delta_at_and_above_its_probability() {
         };
         assert!((error(p) - bounds.spent).abs() < 1e-12 && bounds.spent <= 0.1 && bounds.spent > 0.0);
         assert!(error(p + 0.02) < error(p));
+    }
+}
+
+/// What the looks reject is at least the tail at one of them, of components that match with 13/16. The tail
+/// is summed by logarithms, for errors down to the least.
+#[test]
+fn the_tails_of_small_errors_are_not_dropped() {
+    let logarithm: Vec<f64> = (0..=512).map(|n| (1..=n).map(|i: u32| f64::from(i).log10()).sum()).collect();
+    let term = |k: usize, x: usize| {
+        let ways = logarithm[k] - logarithm[x] - logarithm[k - x];
+        ways + x as f64 * 13_f64.log10() + (k - x) as f64 * 3_f64.log10() - k as f64 * 16_f64.log10()
+    };
+    let target = Target::new(0.8, 512, 4).unwrap();
+    for error in [1e-30, 1e-55, 1e-70, 1e-100, 1e-150, LEAST_ERROR] {
+        for schedule in [
+            Schedule::verify(target, &[128, 256, 512], false, error),
+            Schedule::per_look(target, &[128, 256, 512], error),
+        ] {
+            let early =
+                schedule.looks().iter().filter(|look| look.components < 512 || look.accept_from > 512);
+            let mut rejects = 0;
+            for look in early {
+                let k = look.components as usize;
+                let tail: f64 =
+                    (0..look.reject_below as usize).map(|x| 10_f64.powf(term(k, x) - error.log10())).sum();
+                assert!(tail < 1.0 + 1e-9, "{error:e}, {look:?}: {tail} times the error");
+                assert!(tail * error <= schedule.spent().reject * (1.0 + 1e-9), "{error:e} {look:?}");
+                rejects += look.reject_below;
+            }
+            assert!(rejects > 0 || error < 1e-60, "{error:e} {schedule:?}");
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use dupflow_core::block::{BlockingKind, HotPolicy, LeadersBy};
 use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::doc::retention::{self, RetentionClock};
 use dupflow_core::doc::units::Split;
-use dupflow_core::filter::{FilterKind, Verify};
+use dupflow_core::filter::{FilterKind, LEAST_ERROR, Verify};
 use dupflow_core::hash::TokenHash;
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, Ties};
 use dupflow_core::text::measures::Measure;
@@ -224,7 +224,8 @@ pub(in crate::config) const FILTER: TypedKey<FilterKind> = choice!("filter.kind"
     "full" => FilterKind::Full,
     "hamming" => FilterKind::Hamming,
 ]);
-pub(in crate::config) const ERROR: TypedKey<f64> = number!("filter.error", Excluded(0.0), Included(0.1));
+pub(in crate::config) const ERROR: TypedKey<f64> =
+    number!("filter.error", Included(LEAST_ERROR), Included(0.1));
 pub(in crate::config) const LOOKS: TypedKey<Vec<usize>> =
     other!("filter.looks", format!("a list of whole numbers from 1 to {MOST}"), |value| {
         value.list(|look| look.integer(1..=MOST))

@@ -66,10 +66,15 @@ pub(in crate::config) fn bound(bound: Bound<f64>) -> Option<String> {
     if let Included(number) | Excluded(number) = bound { Some(number.to_string()) } else { None }
 }
 
+/// A number, with an exponent where it has many zeros.
+fn short(number: f64) -> String {
+    if number > 0.0 && number < 1e-5 { format!("{number:e}") } else { number.to_string() }
+}
+
 /// A range of numbers as text.
 pub(in crate::config) fn between(from: Bound<f64>, to: Bound<f64>) -> String {
     match (from, to) {
-        (Included(least), Included(most)) => format!("a number from {least} to {most}"),
+        (Included(least), Included(most)) => format!("a number from {} to {most}", short(least)),
         (Excluded(above), Included(most)) => format!("a number above {above} and at most {most}"),
         (Excluded(above), Excluded(below)) => format!("a number above {above} and below {below}"),
         other => format!("a number within {other:?}"),

@@ -26,7 +26,8 @@ fn values_out_of_range_or_of_the_wrong_type() {
             "blocking.hot: found \"dead\", expected \"leaders\", \"skip\" or \"never\"",
         ),
         ("blocking.leaders = 65", "blocking.leaders: found 65, expected a whole number from 1 to 64"),
-        ("filter.error = 0.2", "filter.error: found 0.2, expected a number above 0 and at most 0.1"),
+        ("filter.error = 0.2", "filter.error: found 0.2, expected a number from 1e-200 to 0.1"),
+        ("filter.error = 1e-300", "filter.error: found 1e-300, expected a number from 1e-200 to 0.1"),
         ("filter.looks = 64", "filter.looks: found 64, expected a list of whole numbers from 1 to 32768"),
         (
             "text.shingle = 3",
