@@ -42,7 +42,7 @@ pub(crate) fn stamped() -> impl Strategy<Value = Vec<Stamped>> {
                 0 | 1 => None,
                 2 | 3 => Some(now - f64::from(noise)),
                 4 => Some(now + f64::from(noise)),
-                5 => Some(now.floor() - 0.25),
+                5 => Some((now.floor() * 10.0 - f64::from(noise)) / 10.0),
                 _ => Some(now.floor()),
             };
             Stamped::new(id, text, ts)
@@ -90,6 +90,11 @@ pub(crate) fn facts(alive: Alive) -> BTreeMap<DocId, Facts> {
     alive.into_iter().map(|(id, (_, facts))| (id, facts)).collect()
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "some thousand seconds")]
+fn micros(seconds: f64) -> i64 {
+    (seconds * 1e6).round() as i64
+}
+
 /// As [`alive`], with the facts of each.
 pub(crate) fn all_alive(events: &[(Position, Stamped)], clock: Option<f64>, retention: &Retention) -> Alive {
     let mut last: BTreeMap<&DocId, (&Position, &Stamped)> = BTreeMap::new();
@@ -106,7 +111,8 @@ pub(crate) fn all_alive(events: &[(Position, Stamped)], clock: Option<f64>, rete
         last.insert(&event.id, (position, event));
     }
     let in_time = |event: &Stamped| match (event.ts, clock, retention.max_age) {
-        (Some(ts), Some(clock), Some(age)) => ts >= clock - age.as_secs_f64(),
+        // In whole microseconds, which all of these times are.
+        (Some(ts), Some(clock), Some(age)) => micros(ts) >= micros(clock) - micros(age.as_secs_f64()),
         _ => true,
     };
     let has_slot = |id: &DocId| {

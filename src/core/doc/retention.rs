@@ -4,7 +4,8 @@
 //!
 //! Rule: a document is alive after an epoch if its last event (by position) is an upsert, and
 //!
-//! - by age: it has no `ts`, or `ts >= clock - max_age`. The clock is the greatest `ts` of all events,
+//! - by age: it has no `ts`, or `ts >= clock - max_age`, of decimals: a time is that of the fewest digits which
+//!   its double has, so exact to the microsecond. The clock is the greatest `ts` of all events,
 //!   deletes included, of the epochs up to this one; or, by the wall clock, the time at which the epoch was
 //!   read;
 //! - by number: fewer than `max_documents` ids have a greater *key*. The key of an id is the greatest (`ts`,
@@ -87,7 +88,9 @@ impl Retention {
     /// The least `ts`, inclusive, of a document that has not expired at this time of the clock; `None` if
     /// documents do not expire by age.
     pub fn oldest(&self, clock: Option<UnixTime>) -> Option<f64> {
-        Some(clock?.seconds() - self.max_age?.as_secs_f64())
+        let (clock, age) = (clock?.seconds(), self.max_age?);
+        // A clock of more digits is next to 0, where doubles are exact enough.
+        Some(before(clock, age).unwrap_or_else(|| clock - age.as_secs_f64()))
     }
 
     /// Whether expiry depends on the times of documents.
@@ -99,6 +102,20 @@ impl Retention {
     pub fn follows(&self, clock: RetentionClock) -> bool {
         self.max_age.is_some() && self.clock == clock
     }
+}
+
+/// The decimal of a double minus an age, rounded once: 30.1 - 30 s is 0.1. `None` if it has too many digits.
+fn before(seconds: f64, age: Duration) -> Option<f64> {
+    const OF_AGE: usize = 9;
+    let typed = seconds.to_string();
+    let (whole, decimals) = typed.split_once('.').unwrap_or((&typed, ""));
+    let scale = decimals.len().max(OF_AGE);
+    let scaled = |digits: i128, decimals: usize| {
+        digits.checked_mul(10_i128.checked_pow(u32::try_from(scale - decimals).ok()?)?)
+    };
+    let at = scaled(format!("{whole}{decimals}").parse().ok()?, decimals.len())?;
+    let age = scaled(i128::try_from(age.as_nanos()).ok()?, OF_AGE)?;
+    format!("{}e-{scale}", at.checked_sub(age)?).parse().ok()
 }
 
 /// Parses an age: a whole number of days, hours, minutes or seconds, 1 or more, as in `30d`, `12h`, `5m` or
@@ -123,6 +140,7 @@ const MOST_AGE: u64 = 100 * 365 * 24 * 60 * 60;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hash::mix;
 
     #[test]
     fn ages_are_whole_numbers_of_a_unit() {
@@ -145,6 +163,37 @@ mod tests {
         assert_eq!(retention.oldest(at(25.5)), Some(15.5));
         assert_eq!(retention.oldest(None), None);
         assert_eq!(Retention::default().oldest(at(25.5)), None);
+    }
+
+    /// Times of up to six decimals, in whole numbers of their unit: those at the age are alive, and no other.
+    #[test]
+    fn ages_of_fractions_are_exact() {
+        for seed in 0..20_000_u64 {
+            let number = |salt: u64, most: u64| mix(seed ^ salt << 40) % most;
+            let decimals = number(1, 7) as usize;
+            let unit = 10_u64.pow(decimals as u32);
+            let age = [1, 30, 86_400, 2_592_000][number(2, 4) as usize];
+            let first = number(3, [100, 1_800_000_000, 4_000_000_000][number(4, 3) as usize]);
+            let second = first * unit + number(5, unit);
+            let time = |units: u64| -> f64 {
+                format!("{}.{:0decimals$}", units / unit, units % unit).trim_end_matches('.').parse().unwrap()
+            };
+            let retention = Retention { max_age: Some(Duration::from_secs(age)), ..Retention::default() };
+            let oldest = retention.oldest(UnixTime::new(time(second + age * unit))).unwrap();
+            for ts in [second.saturating_sub(1), second, second + 1] {
+                assert_eq!(time(ts) >= oldest, ts >= second, "{} {oldest}, age {age}", time(ts));
+            }
+        }
+    }
+
+    #[test]
+    fn ages_are_taken_from_every_clock() {
+        let retention = Retention { max_age: Some(Duration::from_nanos(1)), ..Retention::default() };
+        let oldest = |seconds| retention.oldest(UnixTime::new(seconds)).unwrap();
+        assert_eq!([0.0, 1e-9, 1.0].map(oldest), [-1e-9, 0.0, 0.999_999_999]);
+        for clock in [f64::MIN_POSITIVE, 1e-300, UnixTime::END.next_down()] {
+            assert!((oldest(clock) - clock).abs() < 1e-6, "{clock}");
+        }
     }
 
     #[test]
