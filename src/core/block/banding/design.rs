@@ -35,6 +35,9 @@ pub const ROOM: f64 = 0.95;
 /// bands.
 const SLIGHT: f64 = 0.001;
 
+/// The least share of the requested recall that bands are taken for without being asked for by number.
+const USEFUL: f64 = 0.1;
+
 /// The default recall at the threshold.
 pub const DEFAULT_RECALL: f64 = 0.99;
 
@@ -94,6 +97,29 @@ pub enum BandsError {
         /// Bands and rows that would reach it.
         possible: String,
     },
+    /// Hot blocks leave less than a tenth of the recall, whatever the bands.
+    #[error(
+        "of {documents} documents, no bands find a tenth of recall {recall} of the pairs at similarity \
+        {threshold}: the best, bands = {bands} and rows = {rows}, find {found:.1e}, as blocks of more than {cap} \
+        sketches are hot; take longer shingles, a higher threshold, a larger sketch or a larger cap, or set \
+        bands and rows"
+    )]
+    Crowded {
+        /// As planned for.
+        documents: u64,
+        /// Of the best.
+        bands: usize,
+        /// Of the best.
+        rows: usize,
+        /// The recall of the best.
+        found: f64,
+        /// Sketches above which a block is hot.
+        cap: usize,
+        /// T.
+        threshold: f64,
+        /// The recall asked for.
+        recall: f64,
+    },
 }
 
 /// Derives bands and rows for sketches of this shape at threshold `threshold`, and keeps those that `params`
@@ -113,20 +139,20 @@ pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<B
     let recall = params.recall.unwrap_or(DEFAULT_RECALL);
     let (documents, rule) = (params.documents, params.rule());
     let space = Requirements { size, agreement, threshold, recall, documents, rule };
-    // The choice, if any reaches the recall; the nearest curve, for the error message; the reason.
+    // The choice, if any reaches the recall; the nearest curve of what is fixed, for the error; the reason.
     let (chosen, nearest, reason) = match (params.bands, params.rows) {
         (Some(bands), Some(rows)) => {
             let both = space.curve(bands, rows);
             let stands = params.recall.is_none() || space.reaches(&both);
-            (stands.then_some(both), both, "bands and rows as configured".to_owned())
+            (stands.then_some(both), Some(both), "bands and rows as configured".to_owned())
         }
         (Some(bands), None) => {
             let reason = format!("the most rows with which {bands} bands reach recall {recall}");
-            (space.most_rows(|_| bands), space.curve(bands, 1), reason)
+            (space.most_rows(|_| bands), Some(space.curve(bands, 1)), reason)
         }
         (None, Some(rows)) => {
             let reason = format!("the fewest bands with which {rows} rows reach recall {recall}");
-            (space.fewest_bands(rows), space.curve(size / rows, rows), reason)
+            (space.fewest_bands(rows), Some(space.curve(size / rows, rows)), reason)
         }
         (None, None) => {
             let cheapest = space.cheapest();
@@ -135,10 +161,10 @@ pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<B
             } else {
                 format!("none reach recall {recall} among {documents} documents, these come nearest")
             };
-            (cheapest.or_else(|| space.nearest()), space.curve(size, 1), reason)
+            (cheapest.or_else(|| space.nearest()), None, reason)
         }
     };
-    let curve = chosen.ok_or_else(|| space.unreachable(&nearest))?;
+    let curve = chosen.ok_or_else(|| space.unreachable(nearest.as_ref()))?;
     let reached = curve.probability(threshold);
     let wanted = if params.bands.is_some() && params.rows.is_some() {
         params.recall.unwrap_or(reached)
@@ -222,19 +248,44 @@ impl Requirements {
     }
 
     /// The choice if no [`cheapest`](Self::cheapest) exists: the cheapest within [`SLIGHT`] of the greatest
-    /// recall. `None` if the recall could not be reached even without hot blocks.
+    /// recall. `None` if that is not [`USEFUL`], or the recall could not be reached even without hot blocks.
     fn nearest(&self) -> Option<Curve> {
+        let (_, most) = self.best()?;
+        let is_useful = most >= self.recall * USEFUL;
+        least_cost(self.each(self.recall.min(most - SLIGHT), |one| self.meets(one)).filter(|_| is_useful))
+    }
+
+    /// The bands of the greatest recall with hot blocks, and that recall; `None` if the recall could not be
+    /// reached even without hot blocks.
+    fn best(&self) -> Option<(Curve, f64)> {
         self.each(self.recall, |_| 1.0).next()?;
         let most = (1..=MAX_ROWS.min(self.size)).map(|rows| self.curve(self.size / rows, rows));
-        let most = most.map(|curve| curve.found(self.threshold, self.meets(&curve))).fold(0.0, f64::max);
-        least_cost(self.each(self.recall.min(most - SLIGHT), |one| self.meets(one)))
+        let found = most.map(|curve| (curve, curve.found(self.threshold, self.meets(&curve))));
+        found.max_by(|(_, a), (_, b)| a.total_cmp(b))
     }
 
     fn expected(&self, curve: &Curve) -> ExpectedBlocks {
         ExpectedBlocks::new(curve, self.documents, self.rule)
     }
 
-    fn unreachable(&self, nearest: &Curve) -> BandsError {
+    /// Why there is no choice; `nearest` is of what is fixed, if anything is.
+    fn unreachable(&self, nearest: Option<&Curve>) -> BandsError {
+        let all = self.curve(self.size, 1);
+        let nearest = match (nearest, self.best()) {
+            (None, Some((Curve { bands, rows, .. }, found))) => {
+                let Self { threshold, recall, documents, rule, .. } = *self;
+                return BandsError::Crowded {
+                    documents,
+                    bands,
+                    rows,
+                    found,
+                    cap: rule.cap,
+                    threshold,
+                    recall,
+                };
+            }
+            (fixed, _) => fixed.unwrap_or(&all),
+        };
         let possible = self.cheapest().or_else(|| self.nearest()).map_or_else(
             || "no bands of this sketch do, a larger sketch is needed".to_owned(),
             |curve| format!("bands = {} and rows = {} would", curve.bands, curve.rows),
@@ -354,6 +405,23 @@ mod tests {
                 assert!(found >= curve.found(threshold, expected.meets) - SLIGHT, "{chosen:?} {curve:?}");
             }
             assert!(threshold < 0.4 || found > 0.97, "{chosen:?}");
+        }
+        let crowded = BlockingParams { documents: 1_000_000_000_000, cap: 2, ..BlockingParams::default() };
+        for (threshold, params) in [(0.1, BlockingParams::default()), (0.5, crowded)] {
+            let Err(BandsError::Crowded { bands, rows, found, .. }) =
+                design(Shape::components(448, 4), threshold, &params)
+            else {
+                panic!("less than a tenth of the recall is no design")
+            };
+            let recall = |rows: usize| {
+                let curve = Curve { bands: 448 / rows, rows, agreement: Agreement::Bits(4) };
+                curve.found(threshold, ExpectedBlocks::new(&curve, params.documents, params.rule()).meets)
+            };
+            assert!((1..=64).all(|rows| recall(rows) <= found) && found < 0.099, "{threshold} {found}");
+            assert!((recall(rows) - found).abs() < 1e-12 && bands == 448 / rows);
+            // What is set by number is taken.
+            let set = BlockingParams { bands: Some(bands), rows: Some(rows), ..params };
+            assert_eq!(design(Shape::components(448, 4), threshold, &set).unwrap().curve.bands, bands);
         }
         assert!(
             choose(16, 64, 0.01, None, None, None).is_err(),

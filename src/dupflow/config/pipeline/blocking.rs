@@ -316,7 +316,9 @@ fn banding(
             let key = match error {
                 BandsError::Size { .. } if params.rows.is_some() => rows,
                 BandsError::Size { .. } => bands,
-                BandsError::Recall { .. } | BandsError::Unreachable { .. } => recall,
+                BandsError::Recall { .. } | BandsError::Unreachable { .. } | BandsError::Crowded { .. } => {
+                    recall
+                }
             };
             settings.problem(key, ProblemKind::Contradiction(error.to_string()));
             None
