@@ -46,7 +46,7 @@ fn ties_are_pairs_for_every_command() {
         for (threshold, is_pair) in [(value, true), (value + 1e-9, false)] {
             let case = format!("{pipeline} --set threshold={threshold}");
             let of = |arguments: &str| {
-                let run = place.run(&format!("{arguments}"));
+                let run = place.run(arguments);
                 assert_eq!(run.code, 0, "{run:?}");
                 run.out
             };

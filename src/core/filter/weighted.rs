@@ -119,17 +119,17 @@ pub(super) fn similarity_above(
 /// are counts or shares of counts, and sums of their squares fit into 64 bits.
 fn admits_exactly(measure: Measure, a: Features<'_>, b: Features<'_>, threshold: Threshold) -> Option<bool> {
     let (x, y) = (Counts::new(a)?, Counts::new(b)?);
-    let mut common = 0_u128;
-    let mut sum = |overlap: fn(u128, u128) -> u128, [of_x, of_y]: [u64; 2]| {
+    let sum = |overlap: fn(u128, u128) -> u128, [of_x, of_y]: [u64; 2]| {
+        let mut all = 0_u128;
         measures::each_place(a.ids, b.ids, |i, j| {
             if let (Some(i), Some(j)) = (i, j) {
-                common += overlap(
+                all += overlap(
                     u128::from(x.counts[i]) * u128::from(of_x),
                     u128::from(y.counts[j]) * u128::from(of_y),
                 );
             }
         });
-        common
+        all
     };
     if measure == Measure::Cosine {
         // Independent of scale, so shares are as their counts.

@@ -101,10 +101,11 @@ mod tests {
             let at = threshold(part_of_t as f64 / whole_of_t as f64);
             for (whole, part) in (1..60_u64).flat_map(|u| (0..=u).map(move |a| (u, a))) {
                 let reaches = part * whole_of_t >= part_of_t * whole;
+                let [parts, wholes] = [part, whole].map(|count| usize::try_from(count).unwrap());
                 ties += usize::from(part * whole_of_t == part_of_t * whole);
                 assert_eq!(at.admits_ratio(part.into(), whole.into()), reaches);
-                assert_eq!(part as usize >= at.least_of(whole as usize), reaches);
-                assert_eq!(part as usize >= at.least_common((whole + part) as usize), reaches);
+                assert_eq!(parts >= at.least_of(wholes), reaches);
+                assert_eq!(parts >= at.least_common(wholes + parts), reaches);
                 // The cosine of `part / sqrt(whole * whole)`.
                 assert_eq!(at.admits_cosine(part, whole, whole), reaches);
                 let similarity = part as f64 / whole as f64;
