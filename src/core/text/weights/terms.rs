@@ -141,7 +141,11 @@ mod tests {
             let mut expected = BTreeMap::<u64, u64>::new();
             for part in 0..seed % 6 {
                 let number = |salt: u64| mix(seed << 20 ^ part << 10 ^ salt);
-                let times = [1, 1, 2, 3, 100][(number(0) % 5) as usize];
+                let times = [1, 1, 2, 3, 100]
+                    .into_iter()
+                    .cycle()
+                    .nth(usize::try_from(number(0) % 5).unwrap())
+                    .unwrap();
                 let features: Vec<u64> = (0..number(1) % 30).map(|i| number(i + 2) % 20).collect();
                 counter.add(&features, times);
                 for feature in features {
