@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dupflow_core::doc::DocId;
-use dupflow_core::pair::{DocPair, Similarity};
+use dupflow_core::pair::{DocPair, Similarity, Threshold};
 
 /// Classes of documents with the same features, by number; a class is the number of its least id.
 struct TextClasses<'p> {
@@ -56,6 +56,7 @@ pub fn removed(
     least: f64,
     fixed: impl Fn(&DocId) -> bool,
 ) -> BTreeMap<&DocId, &DocId> {
+    let least = Threshold::new(least);
     let mut classes = TextClasses::new(pairs);
     let ids = classes.ids.clone();
     let stays_always = |class: usize| fixed(ids[class]);
@@ -71,7 +72,7 @@ pub fn removed(
             [_, b_stays] => b_stays,
         };
         let (small, large, share) = if a_goes { (a, b, in_b) } else { (b, a, in_a) };
-        if share >= least {
+        if least.is_none_or(|least| least.admits(share, Similarity::SHARE_ROUNDING, || None)) {
             containers[small].push((large, share));
         }
     }
@@ -183,7 +184,9 @@ mod tests {
     #[test]
     fn from_the_largest_down() {
         let (mut gone, mut named) = (0, 0);
-        for seed in 0..200 {
+        // Shares as decimals, and such whose billionths are rounded down and up.
+        for (seed, (part, whole)) in (0..200).zip([(3, 4), (4, 7), (2, 3), (5, 9)].into_iter().cycle()) {
+            let least = part as f64 / whole as f64;
             let text = |n: u64| {
                 let (start, length) = (mix(seed ^ n << 8) % 30, 1 + mix(seed ^ n << 16) % 12);
                 let edit = mix(n ^ seed << 20) % 40;
@@ -197,7 +200,7 @@ mod tests {
             let mut expected = BTreeSet::new();
             for next in order {
                 let enough = |other: &&&(DocId, BTreeSet<u64>)| {
-                    next.1.intersection(&other.1).count() as f64 >= 0.75 * next.1.len() as f64
+                    next.1.intersection(&other.1).count() * whole >= part * next.1.len()
                 };
                 if kept.iter().any(|other| enough(&other)) {
                     expected.insert(&next.0);
@@ -206,13 +209,13 @@ mod tests {
                 }
             }
             let pairs = pairs(&texts);
-            let found = removed(&pairs, 0.75, |_| false);
+            let found = removed(&pairs, least, |_| false);
             assert_eq!(found.keys().copied().collect::<BTreeSet<_>>(), expected, "seed {seed}");
             gone += expected.len();
             for (id, other) in found {
                 let [of_id, of_other] =
                     [id, other].map(|id| &texts.iter().find(|(of, _)| of == id).unwrap().1);
-                assert!(of_id.intersection(of_other).count() as f64 >= 0.75 * of_id.len() as f64);
+                assert!(of_id.intersection(of_other).count() * whole >= part * of_id.len());
                 assert!(kept.iter().any(|(kept, _)| kept == other), "what is named stays");
                 named += usize::from(of_other.len() > of_id.len());
             }

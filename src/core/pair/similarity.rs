@@ -51,6 +51,9 @@ impl Similarity {
     /// The similarity of a text to its copy.
     pub const ONE: Self = Self { bits: 0x3ff0_0000_0000_0000 };
 
+    /// Greatest difference of a stored share and the share, exclusive.
+    pub const SHARE_ROUNDING: f64 = 1.0 / SHARE_UNITS;
+
     /// Clamps an estimate to `0.0..=1.0`; a NaN becomes 0.
     pub fn clamped(estimate: f64) -> Self {
         // `max` first: it turns a NaN and a negative zero into 0.
