@@ -6,8 +6,8 @@
 use super::dupflow::Place;
 use super::feeds::{lines, upsert, words};
 
-/// Texts of `n` words of which `replaced` differ, and `more` words that only the second has. With the counts
-/// as weights, as sets: (n - replaced) of (n + replaced + more). With shares, those of the second are smaller.
+/// Texts of `n` words of which `replaced` differ, and `more` words that only the second has. By counts, as by
+/// sets: (n - replaced) of (n + replaced + more). By shares, those of the second are smaller.
 fn texts(n: u32, replaced: u32, more: u32) -> [String; 2] {
     [words(0..n), words((0..n - replaced).chain(1000..1000 + replaced + more))]
 }

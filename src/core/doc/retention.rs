@@ -4,8 +4,8 @@
 //!
 //! Rule: a document is alive after an epoch if its last event (by position) is an upsert, and
 //!
-//! - by age: it has no `ts`, or `ts >= clock - max_age`, of decimals: a time is that of the fewest digits which
-//!   its double has, so exact to the microsecond. The clock is the greatest `ts` of all events,
+//! - by age: it has no `ts`, or `ts >= clock - max_age`. Times are decimals, of the fewest digits that have
+//!   the same double, so that this is exact to the microsecond. The clock is the greatest `ts` of all events,
 //!   deletes included, of the epochs up to this one; or, by the wall clock, the time at which the epoch was
 //!   read;
 //! - by number: fewer than `max_documents` ids have a greater *key*. The key of an id is the greatest (`ts`,

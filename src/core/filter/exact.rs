@@ -2,9 +2,9 @@
 //! candidates.
 //!
 //! In: two sketches with their features. Out: a [`Verdict`] with the exact Jaccard similarity J = a / u of an
-//! accepted pair (a common features, u features in the union). Accepted iff J >= T, inclusive, and no look
-//! rejects, [decided](crate::pair::Threshold) by whole numbers. So precision is 1, and a pair with J >= T is wrongly rejected with probability at most `error`
-//! ([`Schedule::verify`]), independent of blocking.
+//! accepted pair (a common features, u features in the union). Accepted iff J >= T, inclusive, [by whole
+//! numbers](crate::pair::Threshold), and no look rejects. So precision is 1, and a pair with J >= T is
+//! wrongly rejected with probability at most `error` ([`Schedule::verify`]), independent of blocking.
 //!
 //! Order of the looks: the first word's test; the sizes; the looks of the schedule; the features. With n and
 //! m features J >= T holds iff `a >= needed(n + m) = ceil(T / (1 + T) * (n + m))`. Since a is at most min(n,

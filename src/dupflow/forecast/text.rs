@@ -94,8 +94,9 @@ impl Display for PlanReport {
             }
             _ => writeln!(
                 f,
-                "output    of more than {} copies of one text each is paired with the smallest id only\n          \
-                n of fewer copies, or of near copies, are n (n - 1) / 2 pairs: time and memory grow with pairs",
+                "output    of more than {} copies of one text each is paired with the smallest id \
+                only\n          n of fewer, or n near copies, are n (n - 1) / 2 pairs: time and memory \
+                grow with pairs",
                 self.expand_limit
             )?,
         }

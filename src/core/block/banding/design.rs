@@ -100,9 +100,9 @@ pub enum BandsError {
     /// Hot blocks leave less than a hundredth of the recall, whatever the bands.
     #[error(
         "of {documents} documents, no bands find a hundredth of recall {recall} of the pairs at similarity \
-        {threshold}: the best, bands = {bands} and rows = {rows}, find {found:.1e}, as blocks of more than {cap} \
-        sketches are hot; plan for fewer documents, take longer shingles, a higher threshold, a larger sketch \
-        or a larger cap, or set bands and rows"
+        {threshold}: the best, bands = {bands} and rows = {rows}, find {found:.1e}, as blocks of more than \
+        {cap} sketches are hot; plan for fewer documents, take longer shingles, a higher threshold, a larger \
+        sketch or a larger cap, or set bands and rows"
     )]
     Crowded {
         /// As planned for.
