@@ -108,14 +108,14 @@ mod tests {
         for seed in 0..2000 {
             let number = |salt: u64| {
                 let bits = u128::from(mix(seed ^ salt)) << 64 | u128::from(mix(seed ^ salt << 1));
-                bits >> (mix(seed ^ salt << 2) % 128) | u128::from(seed % 7 == 0) * (u128::MAX >> 1)
+                (bits >> (mix(seed ^ salt << 2) % 128)) | (u128::from(seed % 7 == 0) * (u128::MAX >> 1))
             };
             let (a, b) = (number(1 << 50), number(1 << 40));
             let mut sums = [0_u128; 9];
             for (i, x) in digits(a).into_iter().enumerate() {
                 for (j, y) in digits(b).into_iter().enumerate() {
-                    sums[i + j] += x * y & u128::from(u32::MAX);
-                    sums[i + j + 1] += x * y >> 32;
+                    sums[i + j] += (x * y) & u128::from(u32::MAX);
+                    sums[i + j + 1] += (x * y) >> 32;
                 }
             }
             for i in 0..8 {

@@ -7,7 +7,7 @@ use dupflow::connectors::formats::feed;
 use dupflow::core::doc::DocId;
 use dupflow::core::oracle;
 use dupflow::core::pair::Pair;
-use dupflow::core::text::{Featurizer, Marks, Spaceless, TextRules};
+use dupflow::core::text::{Featurizer, Invisible, Marks, Normalize, Spaceless, TextRules};
 use dupflow::lab::generate::{Generator, Params};
 
 use crate::data::{self, Event};
@@ -29,9 +29,15 @@ pub(crate) struct Corpus {
     pub(crate) truth: Vec<Pairs>,
 }
 
-/// The text rules under which the truth was recorded.
-fn featurizer() -> Featurizer {
-    Featurizer::new(TextRules { spaceless: Spaceless::Run, marks: Marks::Split, ..TextRules::default() })
+/// A featurizer by the text rules under which the truth was recorded.
+pub(crate) fn featurizer() -> Featurizer {
+    Featurizer::new(TextRules {
+        spaceless: Spaceless::Run,
+        marks: Marks::Split,
+        normalize: Normalize::None,
+        invisible: Invisible::Keep,
+        ..TextRules::default()
+    })
 }
 
 fn pair(a: &str, b: &str) -> Pair<DocId> {

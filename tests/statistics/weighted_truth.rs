@@ -7,8 +7,8 @@ use dupflow::core::doc::DocId;
 use dupflow::core::oracle;
 use dupflow::core::pair::Pair;
 use dupflow::core::text::measures::Measure;
-use dupflow::core::text::{Featurizer, Marks, Spaceless, TextRules};
 
+use crate::corpus::featurizer;
 use crate::data;
 
 const FLOOR: f64 = 0.8;
@@ -16,11 +16,16 @@ const FLOOR: f64 = 0.8;
 #[test]
 fn counts_of_a_recorded_corpus() {
     let Some(folder) = data::folder("the weighted similarities of a recorded corpus") else { return };
-    let mut featurizer =
-        Featurizer::new(TextRules { spaceless: Spaceless::Run, marks: Marks::Split, ..TextRules::default() });
+    let mut featurizer = featurizer();
     let documents = data::feed(&folder.join("static_10k_shared.jsonl.zst")).map(|(id, text)| {
         let terms = featurizer.terms(&text.unwrap_or_default()).to_owned();
-        (id, (terms.ids.into_vec(), terms.counts.iter().map(|&count| f64::from(count)).collect()))
+        (
+            id,
+            (
+                terms.ids.into_vec(),
+                terms.counts.iter().map(|&count| f64::from(u32::try_from(count).unwrap())).collect(),
+            ),
+        )
     });
     let found: BTreeMap<Pair<DocId>, f64> =
         oracle::weighted_pairs(documents, Measure::WeightedJaccard, FLOOR).into_iter().collect();

@@ -50,7 +50,8 @@ enum Pipelines {
     These(&'static [&'static str]),
 }
 
-const BY_OTHERS: &[&str] = &["text.spaceless=run", "text.marks=split"];
+const BY_OTHERS: &[&str] =
+    &["text.spaceless=run", "text.marks=split", "text.normalize=none", "text.invisible=keep"];
 const PAGES: &str = "static_10k_shared.jsonl.zst";
 const FEED: &str = "feed_tldr_half0.jsonl.zst";
 const LONG: &str = "feed_psdocs_first8k.jsonl.zst";

@@ -90,7 +90,7 @@ impl Retention {
     pub fn oldest(&self, clock: Option<UnixTime>) -> Option<f64> {
         let (clock, age) = (clock?.seconds(), self.max_age?);
         // A clock of more digits is next to 0, where doubles are exact enough.
-        Some(before(clock, age).unwrap_or_else(|| clock - age.as_secs_f64()))
+        Some(before(clock, age).unwrap_or(clock - age.as_secs_f64()))
     }
 
     /// Whether expiry depends on the times of documents.
@@ -110,8 +110,8 @@ fn before(seconds: f64, age: Duration) -> Option<f64> {
     let typed = seconds.to_string();
     let (whole, decimals) = typed.split_once('.').unwrap_or((&typed, ""));
     let scale = decimals.len().max(OF_AGE);
-    let scaled = |digits: i128, decimals: usize| {
-        digits.checked_mul(10_i128.checked_pow(u32::try_from(scale - decimals).ok()?)?)
+    let scaled = |digits: i128, places: usize| {
+        digits.checked_mul(10_i128.checked_pow(u32::try_from(scale - places).ok()?)?)
     };
     let at = scaled(format!("{whole}{decimals}").parse().ok()?, decimals.len())?;
     let age = scaled(i128::try_from(age.as_nanos()).ok()?, OF_AGE)?;

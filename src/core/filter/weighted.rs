@@ -133,7 +133,7 @@ fn admits_exactly(measure: Measure, a: Features<'_>, b: Features<'_>, threshold:
     };
     if measure == Measure::Cosine {
         // Independent of scale, so shares are as their counts.
-        let product = u64::try_from(sum(|x, y| x * y, [1, 1])).ok()?;
+        let product = u64::try_from(sum(|one, other| one * other, [1, 1])).ok()?;
         return Some(threshold.admits_cosine(product, x.squares()?, y.squares()?));
     }
     // Both sides times both divisors.

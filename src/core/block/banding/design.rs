@@ -413,11 +413,11 @@ mod tests {
             else {
                 panic!("less than a hundredth of the recall is no design")
             };
-            let recall = |rows: usize| {
-                let curve = Curve { bands: 448 / rows, rows, agreement: Agreement::Bits(4) };
+            let recall = |of: usize| {
+                let curve = Curve { bands: 448 / of, rows: of, agreement: Agreement::Bits(4) };
                 curve.found(threshold, ExpectedBlocks::new(&curve, params.documents, params.rule()).meets)
             };
-            assert!((1..=64).all(|rows| recall(rows) <= found) && found < 0.0099, "{threshold} {found}");
+            assert!((1..=64).all(|of| recall(of) <= found) && found < 0.0099, "{threshold} {found}");
             assert!((recall(rows) - found).abs() < 1e-12 && bands == 448 / rows);
             // What is set by number is taken.
             let set = BlockingParams { bands: Some(bands), rows: Some(rows), ..params };

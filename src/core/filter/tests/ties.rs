@@ -119,7 +119,7 @@ fn ties_are_pairs_and_what_is_below_is_none() {
             let (part, whole) = (part / common, whole / common);
             let at = if squared { root(part).zip(root(whole)) } else { Some((part, whole)) };
             let decimals = [(1, 2), (4, 5), (2, 3), (35, 100), (9, 10)];
-            for (p, q) in at.into_iter().filter(|(part, _)| *part > 0).chain(decimals) {
+            for (p, q) in at.into_iter().filter(|(p, _)| *p > 0).chain(decimals) {
                 let power = if squared { 2 } else { 1 };
                 let reaches = part * q.pow(power) >= p.pow(power) * whole;
                 ties += usize::from(part * q.pow(power) == p.pow(power) * whole);

@@ -63,7 +63,7 @@ pub(in crate::config) fn end(number: impl Display) -> String {
 
 /// The inclusive or exclusive end of a range as text; `None` if it is open.
 pub(in crate::config) fn bound(bound: Bound<f64>) -> Option<String> {
-    if let Included(number) | Excluded(number) = bound { Some(number.to_string()) } else { None }
+    if let Included(number) | Excluded(number) = bound { Some(short(number)) } else { None }
 }
 
 /// A number, with an exponent where it has many zeros.

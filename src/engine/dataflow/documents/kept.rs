@@ -177,7 +177,7 @@ pub(in crate::dataflow) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker)
             let (ids, counts): (Vec<u64>, Vec<u64>) = terms
                 .iter()
                 .filter_map(|term| Some((term.first_chunk()?, term.last_chunk()?)))
-                .map(|(id, count)| (u64::from_le_bytes(*id), u64::from_le_bytes(*count)))
+                .map(|(term, count)| (u64::from_le_bytes(*term), u64::from_le_bytes(*count)))
                 .unzip();
             ArrivalContent::Terms(Box::new(Terms { ids: ids.into(), counts: counts.into() }))
         }
@@ -263,8 +263,8 @@ mod tests {
             let terms = Terms { ids: [3, u64::MAX].into(), counts: counts.into() };
             let content = || ArrivalContent::Terms(Box::new(terms.clone()));
             let back = again(content(), None, &maker(false));
-            let ArrivalContent::Terms(same) = back.content else { panic!("terms were kept") };
-            assert_eq!(*same, terms);
+            let ArrivalContent::Terms(same) = &back.content else { panic!("terms were kept") };
+            assert_eq!(**same, terms);
             let lengths = [content(), ArrivalContent::Empty].map(|content| {
                 let mut changes = Changes::default();
                 keep(&Arrival { content, is_restored: false, ..back.clone() }, None, &mut changes);
