@@ -72,7 +72,7 @@ impl TokenHash {
         (self.name != 0).then_some(self.name)
     }
 
-    /// One step of [`Self::of`], for up to 16 bytes: `a` and `b` are little-endian and padded with zeros;
+    /// One step of [`Self::token`], for up to 16 bytes: `a` and `b` are little-endian and padded with zeros;
     /// `len` is the length of the whole token.
     #[inline(always)]
     pub fn step(self, state: u64, a: u64, b: u64, len: usize) -> u64 {
@@ -90,7 +90,7 @@ impl TokenHash {
     }
 
     /// The hash of a token.
-    pub fn of(self, bytes: &[u8]) -> u64 {
+    pub fn token(self, bytes: &[u8]) -> u64 {
         let half = |piece: &[u8]| {
             let mut word = [0; 8];
             word[..piece.len()].copy_from_slice(piece);
@@ -112,7 +112,7 @@ impl TokenHash {
 
 /// The hash of a token under known keys.
 pub fn token(bytes: &[u8]) -> u64 {
-    TokenHash::default().of(bytes)
+    TokenHash::default().token(bytes)
 }
 
 /// As its name.
@@ -223,7 +223,7 @@ mod tests {
             let all = seen.len();
             seen.sort_unstable();
             seen.dedup();
-            // `step(0, x, b)` and `step(x, 0, b)` are one value, and so are `step(1, a)` and `step(0, a ^ 1)`.
+            // `step(0, x, b)` and `step(x, 0, b)` are one value, so are `step(1, a)` and `step(0, a ^ 1)`.
             assert!((all / 2 - 2..=all / 2 + 2).contains(&seen.len()), "{} of {all}", seen.len());
             assert!(!seen.contains(&0));
         }
@@ -235,8 +235,8 @@ mod tests {
         let keyed = TokenHash::keyed([1, 2], 3);
         assert_eq!((TokenHash::default().name(), keyed.name()), (None, Some(3)));
         for word in ["", "a", "sixteen bytes ..", "more than sixteen bytes of it"] {
-            assert_eq!(TokenHash::default().of(word.as_bytes()), token(word.as_bytes()));
-            assert_ne!(keyed.of(word.as_bytes()), token(word.as_bytes()));
+            assert_eq!(TokenHash::default().token(word.as_bytes()), token(word.as_bytes()));
+            assert_ne!(keyed.token(word.as_bytes()), token(word.as_bytes()));
         }
     }
 }

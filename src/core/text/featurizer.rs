@@ -117,7 +117,7 @@ impl Featurizer {
         }
         for part in self.rules.parts(text) {
             let read = self.reader.read(part);
-            self.lowered.fill(self.rules.letters().of(read, &mut self.letters));
+            self.lowered.fill(self.rules.letters().apply(read, &mut self.letters));
             each_token(self.rules.hash, &self.lowered, &self.stop_words, None, |_, _, _| count += 1);
         }
         count
@@ -146,7 +146,7 @@ impl Featurizer {
             return self.given(given, text);
         }
         let text = self.reader.read(text);
-        self.lowered.fill(self.rules.letters().of(text, &mut self.letters));
+        self.lowered.fill(self.rules.letters().apply(text, &mut self.letters));
         self.features.clear();
         match self.rules.shingle {
             Shingle::Words(_) if self.lowered.has_parts() => self.words_of_parts(),
@@ -170,7 +170,7 @@ impl Featurizer {
         let found = given.features(text);
         let (Shingle::Words(size) | Shingle::Chars(size)) = self.rules.shingle;
         let (mut roll, hash) = (LongRoll::new(size), self.rules.hash);
-        self.features.extend(found.iter().map(|feature| roll.next(hash.of(feature.name.as_bytes()))));
+        self.features.extend(found.iter().map(|feature| roll.next(hash.token(feature.name.as_bytes()))));
         self.weights.clear();
         self.weights.extend(found.iter().map(|feature| feature.weight));
         self.weight += found.len() * WORD;

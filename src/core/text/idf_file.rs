@@ -54,7 +54,10 @@ pub enum IdfError {
     #[error("version {0} of the format, expected {VERSION}")]
     Version(u64),
     /// The features were counted under other rules.
-    #[error("counted under other rules of [text]: {}; set them as they are there, or count again", .0.join("; "))]
+    #[error(
+        "counted under other rules of [text]: {}; set them as they are there, or count again",
+        .0.join("; ")
+    )]
     Rules(Vec<String>),
     /// A line is not a feature with its holders.
     #[error(
@@ -245,8 +248,8 @@ mod tests {
             assert!(IdfTable::read(&split, of_split.as_bytes()).is_ok());
             assert_eq!(
                 IdfTable::read(&TextRules::default(), of_split.as_bytes()).unwrap_err().to_string(),
-                "counted under other rules of [text]: marks is \"split\" there and \"keep\" here; set them as \
-                 they are there, or count again"
+                "counted under other rules of [text]: marks is \"split\" there and \"keep\" here; set them \
+                 as they are there, or count again"
             );
         }
     }

@@ -5,8 +5,8 @@
 //! The steps:
 //!
 //! 1. Of a text that is a web page, its content is [read](Html).
-//! 2. Characters that do not show are [removed](Invisible), the text is [composed](Normalize), and letters are
-//!    [folded](Fold), as the rules say.
+//! 2. Characters that do not show are [removed](Invisible), the text is [composed](Normalize), and letters
+//!    are [folded](Fold), as the rules say.
 //! 3. **Tokens** are maximal runs of [`char::is_alphanumeric`] with the [marks](Marks) of their letters. A
 //!    character of a script written without spaces is a token of its own unless the rules let it
 //!    [run](Spaceless::Run) on.

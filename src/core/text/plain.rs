@@ -22,7 +22,7 @@ pub fn tokens(text: &str, rules: &TextRules) -> Vec<String> {
 
 fn of_readable(text: &str, rules: &TextRules) -> Vec<String> {
     let mut scratch = String::new();
-    let text = rules.letters().of(text, &mut scratch);
+    let text = rules.letters().apply(text, &mut scratch);
     let stemmer = Stemmer::new(rules.stem, rules.hash);
     let stem = |token: String| match &stemmer {
         Some(stemmer) => stemmer.stem(&token).into_owned(),
@@ -36,9 +36,9 @@ fn of_readable(text: &str, rules: &TextRules) -> Vec<String> {
         .collect()
 }
 
-/// The byte ranges of the tokens of a text whose letters are as they are compared, stop words included: the longest runs of characters
-/// each of which [may precede the next](Class::may_precede), without leading marks and without a trailing
-/// joiner.
+/// The byte ranges of the tokens of a text whose letters are as they are compared, stop words included: the
+/// longest runs of characters each of which [may precede the next](Class::may_precede), without leading marks
+/// and without a trailing joiner.
 pub(super) fn spans(text: &str, rules: &TextRules) -> Vec<Range<usize>> {
     let (mut spans, mut before) = (Vec::new(), Class::Separator);
     let (mut first, mut end) = (None, 0);

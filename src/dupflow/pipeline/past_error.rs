@@ -169,8 +169,8 @@ fn list(differences: &[Difference]) -> String {
     let lines: Vec<_> = earlier.iter().map(|(key, value)| format!("{key} = {value:?}")).collect();
     let typed: Vec<_> = earlier.iter().map(|(key, value)| format!("--set {key}={value}")).collect();
     format!(
-        "{all}; defaults have changed: to go on by those of the version that wrote it, add {} to the pipeline \
-        ({})",
+        "{all}; defaults have changed: to go on by those of the version that wrote it, add {} to the \
+        pipeline ({})",
         lines.join(", "),
         typed.join(" ")
     )

@@ -93,8 +93,8 @@ pub fn failure(error: &postgres::Error) -> DatabaseFailure {
              statements: PgBouncer from 1.21 on, with max_prepared_statements, or else pool_mode = session"
         ),
         "53400" => format!(
-            "{what}: a limit of the server or the role (temp_file_limit) is too low for this: raise it (ALTER \
-             ROLE … SET temp_file_limit), or make the index that docs/tables.md advises"
+            "{what}: a limit of the server or the role (temp_file_limit) is too low for this: raise it \
+             (ALTER ROLE … SET temp_file_limit), or make the index that docs/tables.md advises"
         ),
         "22P05" => format!(
             "{what}: the encoding of the database has no such character: use a database whose encoding is \

@@ -3,8 +3,8 @@
 //! Text and [`TextRules`] -> units, and the *windows* of units that are shingles. For shingles of words a
 //! unit is a token. For shingles of characters it is a character of a lowercased token, or the space that
 //! joins two tokens. A unit has a hash, and the byte range of the text that it was made from: a character
-//! that grows under lowercasing, normalization or a fold is shared by the units made from it, and a joining space has
-//! the range between the two tokens.
+//! that grows under lowercasing, normalization or a fold is shared by the units made from it, and a joining
+//! space has the range between the two tokens.
 //!
 //! Invariants: windows are those of [`shingles`](crate::text::shingles), in the same order; both their ends
 //! ascend. Byte ranges of units ascend too, and begin and end between characters.
@@ -55,7 +55,7 @@ impl Units {
             let first = all.units.len();
             match rules.given {
                 Some(given) => all.units.extend(given.features(part).into_iter().map(|feature| Unit {
-                    hash: rules.hash.of(feature.name.as_bytes()),
+                    hash: rules.hash.token(feature.name.as_bytes()),
                     weight: WORD,
                     part: place,
                     bytes: feature.bytes,
@@ -103,7 +103,7 @@ impl Units {
                 let weight = unicode::weight(token, rules.spaceless);
                 let stem =
                     stemmer.as_ref().map_or(Cow::Borrowed(&*lowered), |stemmer| stemmer.stem(&lowered));
-                push(rules.hash.of(stem.as_bytes()), weight, first..normal.end(span.end));
+                push(rules.hash.token(stem.as_bytes()), weight, first..normal.end(span.end));
             }
             before = Some(normal.end(span.end));
         }
@@ -147,7 +147,7 @@ struct NormalizedText<'t> {
 impl<'t> NormalizedText<'t> {
     fn new(text: &'t str, letters: Letters) -> Self {
         let mut scratch = String::new();
-        if std::ptr::eq(letters.of(text, &mut scratch), text) {
+        if std::ptr::eq(letters.apply(text, &mut scratch), text) {
             return Self { text: text.into(), len: text.len(), pieces: Vec::new() };
         }
         let (mut whole, mut pieces) = (String::new(), Vec::new());
@@ -155,7 +155,7 @@ impl<'t> NormalizedText<'t> {
         while !rest.is_empty() {
             let next = rest.char_indices().skip(1).find(|&(_, c)| begins_piece(c, letters.normalize));
             let (piece, after) = rest.split_at(next.map_or(rest.len(), |(at, _)| at));
-            let changed = letters.of(piece, &mut scratch);
+            let changed = letters.apply(piece, &mut scratch);
             pieces.push((whole.len(), text.len() - rest.len(), changed == piece));
             whole.push_str(changed);
             rest = after;

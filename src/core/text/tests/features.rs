@@ -21,12 +21,14 @@ fn reference(text: &str, rules: &TextRules) -> Vec<u64> {
             .collect();
     }
     match rules.shingle {
-        Shingle::Chars(_) => shingles(text, rules).iter().map(|s| mix(rules.hash.of(s.as_bytes()))).collect(),
+        Shingle::Chars(_) => {
+            shingles(text, rules).iter().map(|s| mix(rules.hash.token(s.as_bytes()))).collect()
+        }
         Shingle::Words(_) => {
             let tokens = tokens(text, rules);
             let powers = |window: &[String]| {
                 let next = |sum: u64, token: u64| sum.wrapping_mul(hash::PI[5]).wrapping_add(token);
-                window.iter().map(|token| rules.hash.of(token.as_bytes())).fold(0, next)
+                window.iter().map(|token| rules.hash.token(token.as_bytes())).fold(0, next)
             };
             let windows = plain::windows(&tokens, size, rules.spaceless);
             windows.map(|window| mix(powers(window))).collect()

@@ -36,7 +36,7 @@ impl Fold {
     }
 
     /// What takes the place of this character; `None` if it stays.
-    fn of(self, c: char) -> Option<&'static str> {
+    fn replacement(self, c: char) -> Option<&'static str> {
         Some(match (self, c) {
             (Self::Yo, 'ё') => "е",
             (Self::Yo, 'Ё') => "Е",
@@ -79,7 +79,7 @@ impl Folds {
 
     /// Appends what a character becomes.
     pub(super) fn push(self, c: char, text: &mut String) {
-        match self.iter().find_map(|fold| fold.of(c)) {
+        match self.iter().find_map(|fold| fold.replacement(c)) {
             // Only the dot of an i is part of it.
             Some("") if c == '\u{307}' && !text.ends_with(['i', 'I']) => text.push(c),
             Some(other) => text.push_str(other),

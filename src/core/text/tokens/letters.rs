@@ -2,9 +2,10 @@
 //!
 //! Text -> text, before tokenizing. A text that has nothing to change, as nearly all texts, is not copied.
 //!
-//! Invisible are the characters of the property Default_Ignorable_Code_Point: the soft hyphen, U+200B, U+2060,
-//! a byte order mark inside, bidirectional marks, variation selectors, fillers. Not the joiners U+200C and
-//! U+200D behind a letter of a script that is written with them, as Arabic, Persian and the Indic scripts.
+//! Invisible are the characters of the property Default_Ignorable_Code_Point: the soft hyphen, U+200B,
+//! U+2060, a byte order mark inside, bidirectional marks, variation selectors, fillers. Not the joiners
+//! U+200C and U+200D behind a letter of a script that is written with them, as Arabic, Persian and the Indic
+//! scripts.
 //!
 //! References: Unicode Standard Annex #15 (normalization) and #44 (the property); Unicode Technical Report
 //! #36, section 2 (characters that do not show).
@@ -24,7 +25,7 @@ pub(in crate::text) struct Letters {
 
 impl Letters {
     /// The text under these rules; borrowed from `scratch` if it had to be changed.
-    pub(in crate::text) fn of<'a>(self, text: &'a str, scratch: &'a mut String) -> &'a str {
+    pub(in crate::text) fn apply<'a>(self, text: &'a str, scratch: &'a mut String) -> &'a str {
         if self.keeps(text) {
             return text;
         }
@@ -92,15 +93,15 @@ mod tests {
     use super::*;
     use crate::text::tokens::fold::Fold;
 
-    fn of(text: &str, normalize: Normalize, invisible: Invisible, folds: &[Fold]) -> String {
+    fn under(text: &str, normalize: Normalize, invisible: Invisible, folds: &[Fold]) -> String {
         let letters = Letters { normalize, invisible, folds: Folds::new(folds.iter().copied()) };
-        letters.of(text, &mut String::new()).to_owned()
+        letters.apply(text, &mut String::new()).to_owned()
     }
 
     #[test]
     fn forms_differ_as_they_should() {
         let text = "e\u{301} ﬁ";
-        let of = |form| of(text, form, Invisible::Ignore, &[]);
+        let of = |form| under(text, form, Invisible::Ignore, &[]);
         assert_eq!(of(Normalize::None), text);
         assert_eq!(of(Normalize::Nfc), "é ﬁ");
         assert_eq!(of(Normalize::Nfkc), "é fi");
@@ -112,13 +113,13 @@ mod tests {
         let letters =
             Letters { normalize: Normalize::Nfkc, invisible: Invisible::Ignore, folds: Folds::default() };
         for text in ["plain", "plain, é, 漢"] {
-            assert!(std::ptr::eq(letters.of(text, &mut scratch), text));
+            assert!(std::ptr::eq(letters.apply(text, &mut scratch), text));
         }
     }
 
     #[test]
     fn what_does_not_show_is_not_there() {
-        let of = |text: &str| of(text, Normalize::Nfc, Invisible::Ignore, &[]);
+        let of = |text: &str| under(text, Normalize::Nfc, Invisible::Ignore, &[]);
         for hidden in "\u{ad}\u{200b}\u{2060}\u{feff}\u{200e}\u{202b}\u{2066}\u{200d}\u{200c}\u{fe0f}".chars()
         {
             assert_eq!(of(&format!("wo{hidden}rd{hidden} {hidden}é")), "word é", "{hidden:?}");
@@ -130,7 +131,7 @@ mod tests {
             assert_eq!(of(&word.replace('\u{200c}', "\u{ad}\u{200c}\u{feff}")), word);
         }
         let kept = "wo\u{ad}rd";
-        assert_eq!(super::tests::of(kept, Normalize::Nfc, Invisible::Keep, &[]), kept);
+        assert_eq!(under(kept, Normalize::Nfc, Invisible::Keep, &[]), kept);
     }
 
     /// Texts and their folded forms; under no other fold do they change.
@@ -144,11 +145,15 @@ mod tests {
             (Fold::Arabic, "یک کتاب", "يك كتاب"),
             (Fold::HebrewPoints, "שָׁלוֹם \u{fb2a}", "שלום ש"),
         ] {
-            assert_eq!(of(text, Normalize::Nfc, Invisible::Ignore, &[fold]), folded, "{fold:?}");
-            assert_eq!(of(folded, Normalize::Nfc, Invisible::Ignore, &Fold::ALL), folded, "once is enough");
+            assert_eq!(under(text, Normalize::Nfc, Invisible::Ignore, &[fold]), folded, "{fold:?}");
+            assert_eq!(
+                under(folded, Normalize::Nfc, Invisible::Ignore, &Fold::ALL),
+                folded,
+                "once is enough"
+            );
             let others: Vec<Fold> = Fold::ALL.into_iter().filter(|other| *other != fold).collect();
-            let composed = of(text, Normalize::Nfc, Invisible::Ignore, &[]);
-            assert_eq!(of(text, Normalize::Nfc, Invisible::Ignore, &others), composed, "{fold:?}");
+            let composed = under(text, Normalize::Nfc, Invisible::Ignore, &[]);
+            assert_eq!(under(text, Normalize::Nfc, Invisible::Ignore, &others), composed, "{fold:?}");
         }
     }
 
@@ -158,8 +163,8 @@ mod tests {
         for normalize in [Normalize::None, Normalize::Nfc, Normalize::Nfkc] {
             for c in ('\0'..=char::MAX).filter(|c| !('\u{3400}'..='\u{d7a3}').contains(c)) {
                 let text = format!("a{c}\u{301}i\u{ad}{c}");
-                let once = of(&text, normalize, Invisible::Ignore, &[]);
-                assert_eq!(of(&once, normalize, Invisible::Ignore, &[]), once, "{text:?}");
+                let once = under(&text, normalize, Invisible::Ignore, &[]);
+                assert_eq!(under(&once, normalize, Invisible::Ignore, &[]), once, "{text:?}");
             }
         }
     }

@@ -131,7 +131,7 @@ impl Stemmer {
         let place = hash as usize & (KNOWN - 1);
         if self.known[place].0 != hash {
             let token = std::str::from_utf8(token).expect("tokens are cut between characters");
-            self.known[place] = (hash, self.hash.of(self.stem(token).as_bytes()));
+            self.known[place] = (hash, self.hash.token(self.stem(token).as_bytes()));
         }
         self.known[place].1
     }

@@ -17,7 +17,7 @@ impl StopWords {
         let places = vec![0; (8 * words.len()).next_power_of_two()].into();
         let mut set = Self { places };
         for word in words {
-            let token = hash.of(word.as_bytes());
+            let token = hash.token(word.as_bytes());
             let place = set.place(token);
             set.places[place] = token;
         }
@@ -57,8 +57,8 @@ mod tests {
             let (inside, outside) = words.split_at(count);
             let set = StopWords::new(inside, hash);
             assert_eq!(set.is_empty(), count == 0);
-            assert!(inside.iter().all(|w| set.contains(hash.of(w.as_bytes()))));
-            assert!(!outside.iter().any(|w| set.contains(hash.of(w.as_bytes()))));
+            assert!(inside.iter().all(|w| set.contains(hash.token(w.as_bytes()))));
+            assert!(!outside.iter().any(|w| set.contains(hash.token(w.as_bytes()))));
         }
     }
 }

@@ -102,8 +102,8 @@ impl Lowered {
     }
 }
 
-/// [The hash](TokenHash::of) of `bytes[first..end]`, read in place: at least 16 bytes of any value must follow
-/// `end`.
+/// [The hash](TokenHash::token) of `bytes[first..end]`, read in place: at least 16 bytes of any value must
+/// follow `end`.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
 pub(in crate::text) fn hash_at(hash: TokenHash, bytes: &[u8], first: usize, end: usize) -> u64 {

@@ -69,7 +69,7 @@ fn unknown_keys_name_the_nearest_known_one() {
         (
             "sketch = 448",
             "sketch: found 448, expected a table with the keys kind, size, bits, seed, run, sections, mode, \
-            base, bound, scale, least",
+            base, bound, ties, scale, least",
         ),
         ("threshold.value = 1", "threshold.value: unknown key"),
     ] {
