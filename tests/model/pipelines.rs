@@ -108,7 +108,7 @@ law! {
     derived_banding_for_few_documents "sketch = { size = 128, bits = 4 }\nblocking = { recall = 0.99, \
         documents = 30, cap = 3 }";
     derived_banding_for_too_many_documents "sketch = { size = 64, bits = 2 }\nblocking = { recall = 0.9, \
-        documents = 100000000, cap = 3, leaders = 1 }";
+        documents = 1000000, cap = 3, leaders = 1 }";
     derived_banding_for_exact_verification "sketch = { size = 128, bits = 1 }\nblocking = { recall = 0.999, \
         documents = 100, cap = 4 }\nfilter = { verify = \"exact\" }";
     sketches_of_less_than_a_word "sketch = { size = 48, bits = 2 }\nblocking = { bands = 12, rows = 4, cap = \

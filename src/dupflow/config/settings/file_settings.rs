@@ -101,7 +101,9 @@ impl FileSettings {
     /// Adds a `key=value` override. The value is TOML, or text without quotes. An empty value unsets the key,
     /// or all keys of a table.
     pub(in crate::config) fn add_override(&mut self, typed: &str) {
-        let name = format!("--set {typed}").into();
+        // A secret is not repeated.
+        let shown = typed.strip_prefix("text.secret=").map_or(typed, |_| "text.secret");
+        let name = format!("--set {shown}").into();
         let layer = self.layer(Path::new(""));
         let Some((key, text)) = typed.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
             let at = Origin { layer, line: None, source: name };
