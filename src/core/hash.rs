@@ -50,7 +50,7 @@ pub fn mix(mut z: u64) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenHash {
     keys: [u64; 2],
-    /// Names the keys and does not tell them; 0 for the known ones.
+    /// Names the keys without showing them; 0 for the known ones.
     name: u64,
 }
 
@@ -62,7 +62,7 @@ impl Default for TokenHash {
 }
 
 impl TokenHash {
-    /// The hash under secret keys, 128 random bits, and under a name for them that does not tell them.
+    /// The hash under secret keys, 128 random bits, with a name for them from which they cannot be derived.
     pub fn keyed(keys: [u64; 2], name: u64) -> Self {
         Self { keys, name }
     }

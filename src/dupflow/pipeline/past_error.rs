@@ -176,7 +176,7 @@ fn list(differences: &[Difference]) -> String {
     )
 }
 
-/// Settings whose defaults have changed: how descriptions tell the earlier one, and its value.
+/// Settings whose defaults have changed: what a description has for the earlier one, and its value.
 const EARLIER_DEFAULTS: [(&str, Option<&str>, &str); 3] = [
     ("text.normalize", Some("\"none\""), "none"),
     ("text.invisible", None, "keep"),

@@ -103,10 +103,10 @@ pub fn retry_until_reachable<T>(
     ended
 }
 
-/// Whether a failure passes that comes back each time if it is the limit of the statement that is too low:
-/// `statement_timeout`.
+/// Whether a failure that passes may be one of every attempt, since `statement_timeout` is too short for the
+/// statement. The server's language decides its words, not its code.
 pub fn is_of_limit(failure: &DatabaseFailure) -> bool {
-    matches!(failure, DatabaseFailure::Away(what) if what.contains("statement timeout (57014)"))
+    matches!(failure, DatabaseFailure::Away(what) if what.contains("(57014)"))
 }
 
 /// Whether so many failed attempts in a row are logged: the first one, and from the sixteenth on each time

@@ -15,7 +15,7 @@ pub(super) struct Frontier {
     passed: u64,
     /// Rows from the bound on: their number by order, and whether one is a document.
     window: BTreeMap<u64, (u64, bool)>,
-    /// An order below which rows have gone that the window still has, and their number.
+    /// An order below which rows were removed that the window still has, and their number.
     gone: (u64, u64),
     /// Rows read since the last count.
     read: u64,
@@ -47,7 +47,7 @@ impl Frontier {
         self.with_gone(order).saturating_sub(gone)
     }
 
-    /// The same, with those that have gone.
+    /// The same, with removed ones.
     fn with_gone(&self, order: u64) -> u64 {
         self.passed + self.window.range(..order).map(|(_, (rows, _))| rows).sum::<u64>()
     }

@@ -27,9 +27,9 @@
 //! row again changes nothing. A round ends its epoch, and reads each row once. The rows of the overlap that
 //! were pushed are stored as hashes, and an unchanged row is skipped.
 //!
-//! **Rows that come and go by themselves**, as those of a view by the time of day, may have any order, and no
-//! write tells of them. Such a table is read as a whole when a run begins, and now and then
-//! ([`POLLS`](reader)): the documents that it has given before and does not give any more end.
+//! **Rows that change without a write**, as those of a view by the time of day, may have any order. Such a
+//! table is read as a whole when a run begins, and now and then ([`POLLS`](reader)): the documents that it has
+//! given before and does not give any more end.
 //!
 //! A time in the future does not count as the greatest order either; such a row is read in each round.
 //!
@@ -129,7 +129,7 @@ impl Source for TableSource {
             let now = rows.look(&mut |_| (was.below > 0).then_some(was.below))?;
             let more = now.below.map_or(0, |found| found.saturating_sub(was.rows));
             let another = difference(rows, &was, &now)?.or_else(|| regression(rows, &was, &now));
-            // A run begins with all rows of a table to which some may come without a write.
+            // A run begins with all rows of a table that may change without a write.
             Ok(another.or_else(|| arrived(more).filter(|_| !rows.is_derived())))
         })?;
         match (difference, self.table.regression) {

@@ -369,8 +369,7 @@ impl TableReading {
     }
 
     /// Looks at the table, and compares it with the last look. A regression of the order ends the run; a
-    /// table whose rows come and go without a write is read as a whole instead. Also returns where the round
-    /// begins.
+    /// table that may change without a write is read as a whole instead. Also returns where the round begins.
     fn look(&mut self, rows: &mut dyn TableRows, overlap: u64) -> Result<(TableNow, u64), RoundEnd> {
         let usual = |now: &TableNow| self.greatest.min(now.latest).saturating_sub(overlap);
         let Some(was) = &self.look else {

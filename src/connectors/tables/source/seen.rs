@@ -72,7 +72,7 @@ struct GivenDocument {
     reading: u64,
 }
 
-/// The documents that a table gives whose rows may come and go without a write, by the hashes of their ids.
+/// The documents that a table gives whose rows may change without a write, by the hashes of their ids.
 #[derive(Debug, Default)]
 pub(super) struct GivenDocuments {
     documents: BTreeMap<[u64; 2], GivenDocument>,

@@ -112,7 +112,7 @@ pub(super) struct TableRow {
 }
 
 /// Whether a value marks its row as deleted, by its text: it is not empty, no 0 in any notation of numbers,
-/// no "false" or "no" as PostgreSQL accepts them, and no infinite time, which has not come.
+/// no "false" or "no" as PostgreSQL accepts them, and no infinite time, which is never reached.
 pub(super) fn is_deleted(value: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(value) else { return true };
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
@@ -187,8 +187,8 @@ pub(super) trait TableRows: Send {
         None
     }
 
-    /// Whether rows may change, come and go without a write that [`Self::has_changed`] sees, and without a
-    /// greater order: those of a query, a view or a foreign table, or of a table with a policy.
+    /// Whether rows may change, appear and vanish without a write that [`Self::has_changed`] sees, and without
+    /// a greater order: those of a query, a view or a foreign table, or of a table with a policy.
     fn is_derived(&self) -> bool;
 
     /// Whether the table may have changed since the last call.

@@ -404,7 +404,7 @@ pub(in crate::config) const SECOND: &BlockingKeys = &BlockingKeys {
 /// Keys and tables that only other versions of the program have; none at present.
 pub(in crate::config) const LATER: &[&str] = &[];
 
-/// The token hash under the keys of a secret, and under a name that does not tell it.
+/// The token hash under the keys of a secret, with a name from which it cannot be derived.
 fn token_hash(secret: &str) -> TokenHash {
     let digest = Sha256::digest(secret.as_bytes());
     let word = |at: usize| digest[8 * at..].first_chunk().map_or(1, |bytes| u64::from_le_bytes(*bytes));
