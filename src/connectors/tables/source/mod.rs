@@ -28,8 +28,8 @@
 //! were pushed are stored as hashes, and an unchanged row is skipped.
 //!
 //! **Rows that change without a write**, as those of a view by the time of day, may have any order. Such a
-//! table is read as a whole when a run begins, and now and then ([`POLLS`](reader)): the documents that it has
-//! given before and does not give any more end.
+//! table is read as a whole when a run begins, and now and then ([`POLLS`](reader)): the documents that it
+//! has given before and does not give any more end.
 //!
 //! A time in the future does not count as the greatest order either; such a row is read in each round.
 //!

@@ -187,8 +187,8 @@ pub(super) trait TableRows: Send {
         None
     }
 
-    /// Whether rows may change, appear and vanish without a write that [`Self::has_changed`] sees, and without
-    /// a greater order: those of a query, a view or a foreign table, or of a table with a policy.
+    /// Whether rows may change, appear and vanish without a write that [`Self::has_changed`] sees, and
+    /// without a greater order: those of a query, a view or a foreign table, or of a table with a policy.
     fn is_derived(&self) -> bool;
 
     /// Whether the table may have changed since the last call.

@@ -1,7 +1,7 @@
 //! Folds: letters that some texts distinguish and others do not, made equal on request.
 //!
-//! References: the classes `ArabicNormalizer` and `PersianNormalizer` of Apache Lucene 10; [`Fold::Arabic`] has
-//! the rules of both, and ٱ, ۂ and U+0670.
+//! References: the classes `ArabicNormalizer` and `PersianNormalizer` of Apache Lucene 10; [`Fold::Arabic`]
+//! has the rules of both, and ٱ, ۂ and U+0670.
 
 use serde::{Serialize, Serializer};
 

@@ -14,7 +14,6 @@ use std::time::{Duration, SystemTime};
 use postgres::types::ToSql;
 use postgres::{Client, Statement};
 
-use self::expressions::offset;
 use super::table::{ColumnLayout, CountBound, OrderKind, RowPage, TableNow, TableRow, TableRows, is_deleted};
 use crate::formats::BadRecord;
 use crate::tables::database::DatabaseFailure;
@@ -24,7 +23,6 @@ use crate::tables::database::postgres::failure;
 pub(super) struct PostgresRows {
     client: Client,
     relation: String,
-    id: String,
     order: String,
     kind: OrderKind,
     layout: ColumnLayout,
@@ -35,6 +33,8 @@ pub(super) struct PostgresRows {
     one: Statement,
     look: Statement,
     below: Statement,
+    /// Counts the rows that are not read.
+    unseen: String,
     /// What each transaction begins with.
     settings: String,
     /// Whether it is a query, a view or a foreign table, has foreign partitions or other children, or a
@@ -232,10 +232,7 @@ impl TableRows for PostgresRows {
     }
 
     fn unseen(&mut self) -> Result<u64, DatabaseFailure> {
-        let Self { relation, id, order, .. } = &*self;
-        let offset = offset(order, self.kind);
-        let sql = format!("SELECT count(*) FROM {relation} WHERE {id} IS NULL OR coalesce({offset}, -1) < 0");
-        self.number(&sql)
+        self.number(&self.unseen.clone())
     }
 
     fn count(&mut self) -> Result<u64, DatabaseFailure> {

@@ -14,10 +14,7 @@ use crate::tables::database::{DatabaseFailure, quoted, quoted_path};
 use crate::tables::source::table::{DatabaseTable, OrderKind, PAGE_BYTES, Relation};
 
 impl PostgresRows {
-    pub(in crate::tables::source) fn reach(
-        table: &DatabaseTable,
-        url: &Credential,
-    ) -> Result<Self, DatabaseFailure> {
+    pub(crate) fn reach(table: &DatabaseTable, url: &Credential) -> Result<Self, DatabaseFailure> {
         let failed = |error: postgres::Error| failure(&error);
         let mut client = connect(url, table.patience)?;
         let begun = format!("BEGIN READ ONLY; {SETTINGS}; {READING}");
@@ -135,6 +132,9 @@ impl PostgresRows {
             "(SELECT {} FROM {relation} WHERE {order} IS NOT NULL{finite})",
             offset(&format!("max({order})"), kind)
         );
+        let position = offset(&order, kind);
+        let unseen =
+            format!("SELECT count(*) FROM {relation} WHERE {id} IS NULL OR coalesce({position}, -1) < 0");
         let look = look_query(&mut client, table, resolved.is_some(), &newest).map_err(failed)?;
         let look = client.prepare(&look).map_err(failed)?;
         client.batch_execute("COMMIT").map_err(failed)?;
@@ -147,7 +147,6 @@ impl PostgresRows {
         Ok(Self {
             client,
             relation,
-            id,
             order,
             kind,
             layout,
@@ -157,6 +156,7 @@ impl PostgresRows {
             one,
             look,
             below,
+            unseen,
             settings,
             is_derived,
             identity,
