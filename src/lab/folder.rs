@@ -1,6 +1,7 @@
-//! Writes the findings of studies as files: a CSV for each table, an SVG for each plot, and one HTML page.
+//! Writes the findings of studies as files: a CSV for each table, an SVG for each plot, and one HTML page;
+//! or a Markdown page of one study.
 //!
-//! The page is self-contained: plots and style are inline.
+//! The HTML page is self-contained: plots and style are inline.
 
 use std::fs;
 use std::path::Path;
@@ -27,6 +28,24 @@ h2 { margin-top: 2.5em; border-bottom: 2px solid #222; }
 <body>
 <h1>dupflow evaluate</h1>
 ";
+
+/// Writes the tables of a study as the Markdown page `NAME.md` of `folder`, with the command that made it.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_page(folder: &Path, command: &str, study: &Findings) -> Result<(), EvaluateError> {
+    let Findings { name, title, about, tables, .. } = study;
+    let mut page = format!(
+        "<!-- Made by the command below; tests/statistics/papers.rs compares it with the program. -->\n# \
+            {title}\n\n\
+            ```sh\n{command}\n```\n\n{about}\n"
+    );
+    for table in tables {
+        page += &table.markdown().replacen("### ", "\n## ", 1);
+    }
+    let path = folder.join(format!("{name}.md"));
+    fs::write(&path, page).map_err(EvaluateError::file(&path))
+}
 
 /// Writes everything into `folder`, which is created if it is missing. Replaces files of the same names.
 ///

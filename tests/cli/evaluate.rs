@@ -85,6 +85,18 @@ fn the_filter_reads_what_theory_says() {
 }
 
 #[test]
+fn a_page_has_the_command_that_wrote_it() {
+    let place = Place::new();
+    let run = place.run("evaluate paper 000-H2 --pages out/pages");
+    assert_eq!(run.code, 0, "{run:?}");
+    let page = place.read("out/pages/000.md");
+    assert!(page.contains("\n```sh\ndupflow evaluate paper 000-H2 --pages out/pages\n```\n"), "{page}");
+    assert!(page.contains("\n## Item by item\n") && page.contains("\n| 000-H2 |"), "{page}");
+    let one = place.run("evaluate paper 000-H2 --seeds 1");
+    assert!(one.code == 2 && one.err.contains("one seed has no interval"), "{one:?}");
+}
+
+#[test]
 fn the_page_holds_all_of_it() {
     let place = Place::new();
     let run = place.run("evaluate filter speed --pairs 2000 --format markdown -o out/of/it");

@@ -70,6 +70,8 @@ fn every_command_explains_its_options() {
         "[STUDY]...",
         "filter: ",
         "-o, --output <FOLDER>",
+        "--pages <FOLDER>",
+        "--seeds <N>",
         "--pairs <N>",
         "--corpus <INPUT>",
         "--truth <FILE>",

@@ -6,8 +6,8 @@ use std::ops::AddAssign;
 
 use super::super::table::{ResultTable, row};
 use super::super::{Findings, Plot};
-use super::PaperSource;
-use super::claim::PrintedClaim;
+use super::claim::{PrintedClaim, Told};
+use super::sources::{ITEMS, PaperSource};
 
 /// An answer to an item of a source, or to a part of one.
 #[derive(Clone, Debug)]
@@ -29,9 +29,12 @@ pub struct ItemLine {
 /// What decides the verdict of a [`ItemLine`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Basis {
-    /// The source's own definitions decide, without its data. If the claim fails, the print contradicts
-    /// itself.
-    Exact(PrintedClaim),
+    /// Computed from the source's own definitions, without random numbers. If the claim holds, that is
+    /// arithmetic and counts for nothing; if it fails, the print contradicts itself.
+    Computed(PrintedClaim),
+    /// Simulated by the source's own definitions, without its data. If the claim fails, the print contradicts
+    /// itself, provided that no reading of the source rescues it.
+    Defined(PrintedClaim),
     /// Measured on other data, or on a model that was not fitted to the claim.
     Measured(PrintedClaim),
     /// No verdict. The measurement may have to satisfy another claim: a theory, or an independent
@@ -42,14 +45,14 @@ pub enum Basis {
 /// Why a line is not judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnjudgedReason {
-    /// It follows by construction: arithmetic, a model fitted to this statement, one printed number beside
-    /// another.
-    /// another.
-    Construction,
-    /// An error of notation, found by reading.
+    /// It could not be otherwise: arithmetic, or one printed number beside another.
+    Arithmetic,
+    /// The stored text of the source has lost superscripts or signs, so that what is printed is not known.
+    LostSymbols,
+    /// An error of notation, found by reading, or a print that can be read in two ways.
     Reading,
-    /// The source is not sufficient for a comparison: its data are private, or its text has lost the numbers.
-    /// Substitute data are measured.
+    /// The source is not sufficient for a comparison: its data are private, its numbers lost, or the stand-in
+    /// is fitted to the statement. Substitute data are measured.
     StandIn,
     /// A drawing, an algorithm in words, or something the source leaves out; the line shows what the program
     /// does.
@@ -63,23 +66,27 @@ pub enum UnjudgedReason {
 /// How measured and printed values compare. Computed from the [`Basis`]; cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClaimVerdict {
-    /// Equal within the tolerance.
+    /// Over the seeds, within the least difference that would matter.
     Agrees,
-    /// Not equal.
+    /// Beyond it.
     Differs,
     /// The print contradicts itself.
     Misprint,
+    /// The interval over the seeds has values of both.
+    Untold,
     /// Not judged, for this reason.
     Unjudged(UnjudgedReason),
 }
 
 impl ClaimVerdict {
     /// All verdicts.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Agrees,
         Self::Differs,
         Self::Misprint,
-        Self::Unjudged(UnjudgedReason::Construction),
+        Self::Untold,
+        Self::Unjudged(UnjudgedReason::Arithmetic),
+        Self::Unjudged(UnjudgedReason::LostSymbols),
         Self::Unjudged(UnjudgedReason::Reading),
         Self::Unjudged(UnjudgedReason::StandIn),
         Self::Unjudged(UnjudgedReason::Shown),
@@ -94,7 +101,9 @@ impl fmt::Display for ClaimVerdict {
             Self::Agrees => "agrees",
             Self::Differs => "differs",
             Self::Misprint => "misprint",
-            Self::Unjudged(UnjudgedReason::Construction) => "by construction",
+            Self::Untold => "cannot be told at this size",
+            Self::Unjudged(UnjudgedReason::Arithmetic) => "arithmetic",
+            Self::Unjudged(UnjudgedReason::LostSymbols) => "the text has lost symbols",
             Self::Unjudged(UnjudgedReason::Reading) => "by reading",
             Self::Unjudged(UnjudgedReason::StandIn) => "stand-in",
             Self::Unjudged(UnjudgedReason::Shown) => "shown",
@@ -108,29 +117,38 @@ impl Basis {
     /// The claim, if there is one.
     pub fn claim(&self) -> Option<&PrintedClaim> {
         match self {
-            Self::Exact(claim) | Self::Measured(claim) => Some(claim),
+            Self::Computed(claim) | Self::Defined(claim) | Self::Measured(claim) => Some(claim),
             Self::Unjudged(_, claim) => claim.as_ref(),
+        }
+    }
+
+    fn claim_mut(&mut self) -> Option<&mut PrintedClaim> {
+        match self {
+            Self::Computed(claim) | Self::Defined(claim) | Self::Measured(claim) => Some(claim),
+            Self::Unjudged(_, claim) => claim.as_mut(),
         }
     }
 
     /// The same basis with another claim, if it has one.
     #[must_use]
     pub fn with(&self, claim: PrintedClaim) -> Self {
-        match self {
-            Self::Exact(_) => Self::Exact(claim),
-            Self::Measured(_) => Self::Measured(claim),
-            Self::Unjudged(kind, old) => Self::Unjudged(*kind, old.as_ref().map(|_| claim)),
+        let mut changed = self.clone();
+        if let Some(old) = changed.claim_mut() {
+            *old = claim;
         }
+        changed
     }
 
     /// The verdict.
     pub fn verdict(&self) -> ClaimVerdict {
-        match self {
-            Self::Exact(claim) | Self::Measured(claim) if claim.holds() => ClaimVerdict::Agrees,
-            Self::Exact(_) => ClaimVerdict::Misprint,
-            Self::Measured(_) => ClaimVerdict::Differs,
-            Self::Unjudged(_, Some(check)) if !check.holds() => ClaimVerdict::Differs,
-            Self::Unjudged(kind, _) => ClaimVerdict::Unjudged(*kind),
+        match (self, self.claim().map(PrintedClaim::told)) {
+            (Self::Unjudged(..), Some(Told::Fails)) => ClaimVerdict::Differs,
+            (Self::Unjudged(reason, _), _) => ClaimVerdict::Unjudged(*reason),
+            (_, Some(Told::Open) | None) => ClaimVerdict::Untold,
+            (Self::Computed(_), Some(Told::Holds)) => ClaimVerdict::Unjudged(UnjudgedReason::Arithmetic),
+            (_, Some(Told::Holds)) => ClaimVerdict::Agrees,
+            (Self::Computed(_) | Self::Defined(_), Some(Told::Fails)) => ClaimVerdict::Misprint,
+            (Self::Measured(_), Some(Told::Fails)) => ClaimVerdict::Differs,
         }
     }
 }
@@ -138,7 +156,7 @@ impl Basis {
 impl fmt::Display for Basis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exact(claim) | Self::Measured(claim) => claim.fmt(f),
+            Self::Computed(claim) | Self::Defined(claim) | Self::Measured(claim) => claim.fmt(f),
             Self::Unjudged(_, Some(check)) => write!(f, "(checked: {check})"),
             Self::Unjudged(_, None) => f.write_str("-"),
         }
@@ -194,6 +212,18 @@ impl ItemLine {
     pub fn verdict(&self) -> ClaimVerdict {
         self.basis.verdict()
     }
+
+    /// Adds the samples of the same line at another seed. What is shown as measured remains.
+    fn pool(&mut self, other: &Self) {
+        assert_eq!(
+            (self.item, &self.of),
+            (other.item, &other.of),
+            "a section has the same lines at each seed"
+        );
+        if let Some((claim, more)) = self.basis.claim_mut().zip(other.basis.claim()) {
+            claim.pool(more);
+        }
+    }
 }
 
 /// The results of sections.
@@ -216,6 +246,35 @@ impl AddAssign for SectionAnswers {
 }
 
 impl SectionAnswers {
+    /// Adds the samples of the same section at another seed; tables and plots remain.
+    ///
+    /// # Panics
+    /// If it has other lines.
+    pub fn pool(&mut self, other: &Self) {
+        assert_eq!(self.lines.len(), other.lines.len(), "a section has the same lines at each seed");
+        self.lines.iter_mut().zip(&other.lines).for_each(|(line, more)| line.pool(more));
+    }
+
+    /// Orders the lines by their items. Those of one item keep their order.
+    pub fn sort(&mut self) {
+        self.lines.sort_by_key(|line| ITEMS.iter().position(|item| item.id == line.item));
+    }
+
+    /// What each of the answered items stands for.
+    fn items(&self, source: PaperSource) -> ResultTable {
+        let mut table = ResultTable::new(
+            &format!("{}_items", source.name()),
+            "Items",
+            "The quantity of each item with its unit, and the statement of the source that it stands for, in \
+                other words.",
+            "quantity | unit | statement | item",
+        );
+        for item in source.items().filter(|item| self.lines.iter().any(|line| line.item == item.id)) {
+            table.push(row![item.quantity, item.unit, item.statement, item.id]);
+        }
+        table
+    }
+
     /// The number of lines with each verdict.
     pub fn summary(&self, source: PaperSource) -> ResultTable {
         let mut counts: BTreeMap<ClaimVerdict, usize> = BTreeMap::new();
@@ -223,8 +282,8 @@ impl SectionAnswers {
         let mut table = ResultTable::new(
             &format!("{}_summary", source.name()),
             "Verdicts",
-            "The first three follow from printed, measured and tolerance; the others are not judged, and \
-                count for nothing.",
+            "The first four are computed over seeds from printed, measured and the least difference that \
+                would matter; the others are not judged, and count for nothing.",
             "verdict | lines | is",
         );
         for verdict in ClaimVerdict::ALL {
@@ -242,27 +301,29 @@ impl SectionAnswers {
         let mut table = ResultTable::new(
             &format!("{}_answers", source.name()),
             "Item by item",
-            "\"printed\" is what the source has, \"measured\" what comes out here; the verdict is computed \
-                from both by the relation and the tolerance of \"judged by\". In brackets: what a line that \
-                is not judged has to meet all the same, a theory or an independent computation; if it does \
-                not, the verdict is \"differs\".",
-            "item | of | printed | measured | judged by | verdict | reason",
+            "\"printed\" is what the source has, \"measured\" what comes out here, at the first seed. \
+                \"Judged by\" has the relation, and the least difference that would matter. \"Over seeds\" \
+                has the interval of the mean over the seeds (Student's t, 99 % for all numbers of a line \
+                together) and the range that the statement wants; the verdict is \"agrees\" if the whole \
+                interval lies in it, \"differs\" if it lies beyond. In brackets: what a line that is not \
+                judged has to meet all the same, a theory or an independent computation; if it does not, \
+                the verdict is \"differs\".",
+            "item | of | printed | measured | judged by | over seeds | verdict | reason",
         );
         for line in &self.lines {
             let ItemLine { item, of, printed, measured, basis, reason } = line;
             let verdict = line.verdict().to_string();
-            table.push(row![*item, &**of, &**printed, &**measured, basis.to_string(), verdict, &**reason]);
+            let seeds = basis.claim().map_or_else(|| "-".to_owned(), PrintedClaim::over_seeds);
+            let judged = basis.to_string();
+            table.push(row![*item, &**of, &**printed, &**measured, judged, seeds, verdict, &**reason]);
         }
         table
     }
 
     /// All results, as findings.
-    pub(super) fn findings(self, source: PaperSource, scale: f64) -> Findings {
-        let mut about = source.about().to_owned();
-        if scale < 1.0 {
-            about += &format!(" At {scale} of the full sizes.");
-        }
-        let mut tables = vec![self.summary(source), self.answers(source)];
+    pub(super) fn findings(mut self, source: PaperSource, about: String) -> Findings {
+        self.sort();
+        let mut tables = vec![self.summary(source), self.answers(source), self.items(source)];
         tables.extend(self.tables);
         Findings {
             name: source.name().to_owned(),
@@ -277,15 +338,23 @@ impl SectionAnswers {
 /// The meaning of a verdict.
 fn meaning(verdict: ClaimVerdict) -> &'static str {
     match verdict {
-        ClaimVerdict::Agrees => "measured meets printed within the tolerance",
-        ClaimVerdict::Differs => "it does not: other data, another setting, or a statement that is not so",
-        ClaimVerdict::Misprint => "it does not, and the source's own definitions decide",
-        ClaimVerdict::Unjudged(UnjudgedReason::Construction) => {
-            "it could not be otherwise: arithmetic, a model fitted to the statement, print beside print"
+        ClaimVerdict::Agrees => "the whole interval is within the least difference that would matter",
+        ClaimVerdict::Differs => "it is beyond: other data, another setting, or a statement that is not so",
+        ClaimVerdict::Misprint => {
+            "it is beyond, the source's own definitions decide, and no reading rescues the print"
         }
-        ClaimVerdict::Unjudged(UnjudgedReason::Reading) => "a slip of notation",
+        ClaimVerdict::Untold => "the interval has values of both; the line says how many seeds would tell",
+        ClaimVerdict::Unjudged(UnjudgedReason::Arithmetic) => {
+            "it could not be otherwise: arithmetic, or print beside print"
+        }
+        ClaimVerdict::Unjudged(UnjudgedReason::LostSymbols) => {
+            "exponents or signs are missing in the stored text, so that the print is not known"
+        }
+        ClaimVerdict::Unjudged(UnjudgedReason::Reading) => {
+            "a slip of notation, or a print that can be read in two ways"
+        }
         ClaimVerdict::Unjudged(UnjudgedReason::StandIn) => {
-            "data are private or numbers lost; a stand-in is measured"
+            "data are private, numbers lost, or a model fitted to the statement: a stand-in is measured"
         }
         ClaimVerdict::Unjudged(UnjudgedReason::Shown) => {
             "a drawing, an algorithm in words, or what the source leaves out: what the program does"

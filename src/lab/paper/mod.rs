@@ -8,15 +8,16 @@
 //! | 003 | Yuan, Long, Zhang & Gui (2012): one-bit fingerprints, alg.G and alg.H | `groups` |
 //! | 004 | Hassanian-esfahani & Kargar (2018): sectional MinHash | `sectional` |
 //!
-//! A [`PaperSource`] consists of [`Section`]s. A section is a function that answers one or more items. Each
-//! answer is made of [`ItemLine`]s: what is printed, what was measured, and a [`Basis`]. A line's
-//! [`ClaimVerdict`] is computed from the [`PrintedClaim`] in the basis: printed and measured values and a
-//! tolerance under a relation. The items and their order are those of [`ITEMS`]; the sections must answer all
-//! of them.
+//! A [`PaperSource`] consists of [`Section`]s. A section is a function that answers one or more items at one
+//! seed. Each answer is made of [`ItemLine`]s: what is printed, what was measured, and a [`Basis`]. [`Paper`]
+//! asks a section at several seeds and pools their lines. A line's [`ClaimVerdict`] is computed from the
+//! [`PrintedClaim`] in the basis: numbers over the seeds, and the ranges in which the statement holds. The
+//! items and their order are those of [`ITEMS`]; the sections must answer all of them.
 //!
-//! A new item is a line of [`ITEMS`] and a section in the source's folder.
+//! A new item is a line of `items.tsv` and a section in the source's folder.
 
 mod claim;
+mod interval;
 mod line;
 mod sources;
 
@@ -28,7 +29,7 @@ mod staged;
 
 use std::path::PathBuf;
 
-pub use claim::{ComparedNumber, PrintedClaim, Tolerance};
+pub use claim::{ClaimedNumber, Matters, PrintedClaim, Told};
 pub use line::{Basis, ClaimVerdict, ItemLine, SectionAnswers, UnjudgedReason};
 pub use sources::{ITEMS, Item, PaperSource};
 
@@ -74,13 +75,24 @@ pub struct Section {
 /// How a section can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Takes moments and gives the same result on every machine at every scale; a test compares the docs with
-    /// it.
+    /// Takes moments and depends on no seed: asked once.
+    Formula,
+    /// Takes moments and gives the same result on every machine at every scale; asked at each seed, as all
+    /// that follow but the last.
     Moments,
     /// Gives the same result on every machine at the same scale.
     Long,
     /// Contains times.
     Timed,
+    /// Contains times and takes too long for several seeds: asked once, so that none of its lines is judged.
+    Once,
+}
+
+impl Effort {
+    /// At how many seeds a section is asked, where others are at `seeds`.
+    pub fn seeds(self, seeds: usize) -> usize {
+        if matches!(self, Self::Formula | Self::Once) { 1 } else { seeds }
+    }
 }
 
 /// The environment of a section.
@@ -130,8 +142,33 @@ pub struct Paper {
     pub program: PathBuf,
     /// See [`SectionContext::scale`].
     pub scale: f64,
+    /// Number of seeds, from that of the context on; at least 2, since one has no interval.
+    pub seeds: usize,
     /// See [`SectionContext::labelled`].
     pub labelled: Option<LabelledFiles>,
+}
+
+/// The number of seeds of a verdict, unless another is asked for.
+pub const SEEDS: usize = 5;
+
+impl Section {
+    /// The answers at some seeds, from that of the context on, pooled. Tables and plots are of the first.
+    ///
+    /// # Errors
+    /// If a measurement fails.
+    pub fn pooled(&self, work: &SectionContext<'_>, seeds: usize) -> Result<SectionAnswers, EvaluateError> {
+        let bench = work.bench;
+        let at = |seed: u64| {
+            (bench.progress)(&format!("{}, seed {seed}", self.items.join(" ")));
+            let bench = StudyContext { seed, ..*bench };
+            (self.make)(&SectionContext { bench: &bench, ..*work })
+        };
+        let mut all = at(bench.seed)?;
+        for seed in (bench.seed + 1..).take(self.effort.seeds(seeds) - 1) {
+            all.pool(&at(seed)?);
+        }
+        Ok(all)
+    }
 }
 
 impl Study for Paper {
@@ -145,9 +182,16 @@ impl Study for Paper {
         let is_wanted = |section: &&Section| self.item.is_none_or(|item| section.items.contains(&item.id));
         let mut all = SectionAnswers::default();
         for section in self.source.sections().iter().filter(is_wanted) {
-            (bench.progress)(&section.items.join(" "));
-            all += (section.make)(&work)?;
+            all += section.pooled(&work, self.seeds.max(2))?;
         }
-        Ok(all.findings(self.source, self.scale))
+        let (first, last) = (bench.seed, bench.seed + self.seeds.max(2) as u64 - 1);
+        let mut about = format!(
+            "{} Over the seeds {first} to {last}; formulas have none. Tables and plots are of seed {first}.",
+            self.source.about()
+        );
+        if self.scale < 1.0 {
+            about += &format!(" At {} of the full sizes.", self.scale);
+        }
+        Ok(all.findings(self.source, about))
     }
 }

@@ -28,7 +28,7 @@ use dupflow_core::text::{Featurizer, IdfTable};
 use dupflow_core::time::SystemClock;
 use dupflow_lab::estimators::Estimators;
 use dupflow_lab::filter::Filter;
-use dupflow_lab::paper::{ITEMS, Item, LabelledFiles, Paper, PaperSource};
+use dupflow_lab::paper::{ITEMS, Item, LabelledFiles, Paper, PaperSource, SEEDS};
 use dupflow_lab::pipelines::{Pipelines, TruthFrom};
 use dupflow_lab::scripts::Scripts;
 use dupflow_lab::search::Search;
@@ -51,6 +51,10 @@ pub struct Args {
     /// index.html with everything.
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
+
+    /// Also write each study as a Markdown page into this folder: the papers as 000.md to 004.md.
+    #[arg(long, value_name = "FOLDER")]
+    pub pages: Option<PathBuf>,
 
     /// How tables are printed.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
@@ -79,6 +83,10 @@ pub struct Args {
     /// Another seed gives other pairs and other hash functions.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
+
+    /// Seeds of each verdict of the study paper, from --seed on; at least 2.
+    #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = several)]
+    pub seeds: usize,
 
     /// Threads to simulate with [default: as many as the machine has cores].
     #[arg(long, value_name = "N", value_parser = arguments::workers)]
@@ -213,6 +221,11 @@ fn share(typed: &str) -> Result<f64, String> {
     share.ok_or_else(|| "expected a number above 0".to_owned())
 }
 
+fn several(typed: &str) -> Result<usize, String> {
+    let seeds = typed.parse().ok().filter(|seeds: &usize| *seeds >= 2);
+    seeds.ok_or_else(|| "expected a whole number of at least 2: one seed has no interval".to_owned())
+}
+
 /// How tables are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TableFormat {
@@ -279,12 +292,14 @@ pub(in crate::cli) fn run(
     }
     let program = std::env::current_exe().context("the program's own path")?;
     let studies = studies(args, program, &mut problems);
-    // The folder is created only for a command that is valid.
-    if let Some(folder) = args.output.as_ref().filter(|_| problems.is_empty()) {
+    // A folder is created only for a command that is valid.
+    let folders = [("--output", &args.output, "index.html"), ("--pages", &args.pages, "000.md")];
+    for (option, folder, file) in folders {
+        let Some(folder) = folder.as_ref().filter(|_| problems.is_empty()) else { continue };
         match std::fs::create_dir_all(folder) {
-            Ok(()) => written::probe([("--output", folder.join("index.html").as_path())], &mut problems),
+            Ok(()) => written::probe([(option, folder.join(file).as_path())], &mut problems),
             Err(error) => {
-                problems.note(format_args!("--output: a folder is to be made, or to be there: {error}"));
+                problems.note(format_args!("{option}: a folder is to be made, or to be there: {error}"));
             }
         }
     }
@@ -300,6 +315,8 @@ pub(in crate::cli) fn run(
     let planner = Planned::default();
     let bench =
         StudyContext { clock: &clock, threads, seed: args.seed, planner: &planner, progress: &progress };
+    let command: Vec<_> = std::env::args().skip(1).collect();
+    let command = format!("dupflow {}", command.join(" "));
     let mut all = Vec::new();
     for study in studies {
         let findings = study.run(&bench);
@@ -308,11 +325,13 @@ pub(in crate::cli) fn run(
         let mut text = args.format.heading(&findings);
         text.extend(findings.tables.iter().map(|table| args.format.table(table) + "\n"));
         crate::cli::print(&text)?;
+        if let Some(pages) = &args.pages {
+            folder::write_page(pages, &command, &findings)?;
+        }
         all.push(findings);
     }
     if let Some(output) = &args.output {
-        let command: Vec<_> = std::env::args().skip(1).collect();
-        folder::write(output, &format!("dupflow {}", command.join(" ")), &all)?;
+        folder::write(output, &command, &all)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -390,6 +409,7 @@ impl Args {
             item,
             program: program.to_owned(),
             scale: self.scale,
+            seeds: self.seeds,
             labelled: labelled.clone(),
         };
         wanted.into_iter().map(paper).collect()

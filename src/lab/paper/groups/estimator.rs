@@ -14,9 +14,7 @@ use super::super::super::table::{ResultTable, row};
 use super::super::super::{EvaluateError, Plot};
 use super::super::permuted::grouped;
 use super::super::permuted::texts::{PairSimilarities, each_pair, generate};
-use super::super::{
-    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
-};
+use super::super::{Basis, ItemLine, Matters, PrintedClaim, SectionAnswers, SectionContext, UnjudgedReason};
 use dupflow_core::block::hamming::{distance, radius};
 use dupflow_core::hash::mix;
 use dupflow_core::probability::Binomial;
@@ -66,7 +64,7 @@ pub(super) fn variances(_: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
         minwise(0.5),
         one_bit(0.0)
     ))
-    .judged(Basis::Exact(PrintedClaim::each(formulas, Tolerance::Share(1e-9))))
+    .judged(Basis::Computed(PrintedClaim::each(formulas, Matters::Share(1e-9))))
     .because("At 99 values of R. By sketch::estimate::standard_error; a parabola, and a fall from 1/k to 0.");
     let plot = Plot::new(
         "003_f1_variance",
@@ -220,7 +218,7 @@ pub(super) fn quality(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalu
                 .judged(if k == 64 {
                     UnjudgedReason::StandIn.into()
                 } else {
-                    UnjudgedReason::StandIn.checked(PrintedClaim::AtLeast(0.98, grown.collect()))
+                    UnjudgedReason::StandIn.checked(PrintedClaim::at_least(0.98, &grown.collect::<Vec<_>>()))
                 })
                 .because(if k == 64 {
                     "Both depend on the law of R, which is private: the more pairs lie just below r, the \
@@ -278,7 +276,7 @@ fn ranges(
     let line = |what: &str, printed: String, measured: String, claim: PrintedClaim, reason: &str| {
         ItemLine::new(item, format!("{what} at R = {r}, k = 64"), printed)
             .measured(measured)
-            .judged(Basis::Exact(claim))
+            .judged(Basis::Computed(claim))
             .because(reason)
     };
     [

@@ -2,9 +2,7 @@
 
 use super::super::super::EvaluateError;
 use super::super::super::search::measured::SearchSetting;
-use super::super::{
-    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
-};
+use super::super::{Basis, ItemLine, Matters, PrintedClaim, SectionAnswers, SectionContext, UnjudgedReason};
 use super::SURPLUS;
 use dupflow_core::block::hamming::{Design, DesignKind, radius};
 use dupflow_core::sketch::MinHash;
@@ -42,7 +40,7 @@ pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
     let rows = small.run(&[six], work.bench.clock)?;
     let missed = rows[0].missed;
     // Integers, one by one.
-    let exact = |pairs: Vec<(f64, f64)>| Basis::Exact(PrintedClaim::each(pairs, Tolerance::Within(1e-9)));
+    let exact = |pairs: Vec<(f64, f64)>| Basis::Computed(PrintedClaim::each(pairs, Matters::From(1e-9)));
     let by_component = [[3, 1, 1, 2, 2], [2, 1, 1, 1, 2]].into_iter().zip(signatures).flat_map(
         |(printed, own): ([u32; 5], [u64; 5])| {
             printed.into_iter().zip(own).map(|(a, b)| (f64::from(a), b as f64))
@@ -68,11 +66,7 @@ pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
                 braced(parities[1]),
                 parity
             ))
-            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::equal(
-                0.2,
-                parity,
-                Tolerance::Within(1e-9),
-            )))
+            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::equal(0.2, parity, Matters::From(1e-9))))
             .because("Recomputed from example 1 by sketch::estimate: even is 0, odd is 1."),
         ItemLine::new("003-E3", "r_h at k = 100, r = 0.8", "10")
             .measured(radius_100.to_string())

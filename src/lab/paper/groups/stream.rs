@@ -11,9 +11,7 @@ use super::super::super::pipelines::{RunCounts, Temporary};
 use super::super::super::table::{ResultTable, row};
 use super::super::super::{EvaluateError, StudyContext};
 use super::super::permuted::grouped;
-use super::super::{
-    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
-};
+use super::super::{Basis, ItemLine, Matters, PrintedClaim, SectionAnswers, SectionContext, UnjudgedReason};
 use super::{DOCUMENTS, SURPLUS};
 use dupflow_connectors::formats::InputLayout;
 use dupflow_core::block::hamming::{Design, DesignKind, MOST_KEYS, radius};
@@ -122,13 +120,13 @@ fn conjunctions(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers
     let keys = whole.keys() as f64;
     let line = |of: &str, printed: &str| ItemLine::new("003-X1", of, printed);
     let lines = vec![
-        line("keys of a document, c = 3", "C(63, 60) by its formula: 39,711")
+        line("keys of a document, c = 3", "C(m, r_h), no number")
             .measured(grouped(whole.keys()))
-            .judged(Basis::Exact(PrintedClaim::equal(39_711.0, keys, Tolerance::Exact)))
-            .because("Each is a posting that the stream keeps for as long as the document lives."),
+            .judged(Basis::Computed(PrintedClaim::equal(39_711.0, keys, Matters::Any)))
+            .because("C(63, 60); each is a posting that the stream keeps for as long as the document lives"),
         line("what check, plan and run say to it", "-")
             .measured(refused)
-            .judged(UnjudgedReason::Shown.checked(PrintedClaim::AtLeast(MOST_KEYS as f64 + 1.0, vec![keys])))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::at_least(MOST_KEYS as f64 + 1.0, &[keys])))
             .because("Refused before the start: checked against the most keys that are kept."),
         line("pairs of alg.G with c = 1 and 2 beside those of alg.H with c = 3", "the same results")
             .measured(format!("{} pairs; {different} of 2 runs differ", all[0].0.len()))
@@ -214,7 +212,7 @@ fn moved(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers, Evalu
         .measured(same.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "))
         .judged(Basis::Measured(PrintedClaim::each(
             same.iter().map(|count| (0.0, *count as f64)),
-            Tolerance::Exact,
+            Matters::Any,
         )))
         .because(
             "The next run continues the output with other groups of the same bits (--reconcile); its \

@@ -3,9 +3,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::super::{
-    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
-};
+use super::super::{Basis, ItemLine, Matters, PrintedClaim, SectionAnswers, SectionContext, UnjudgedReason};
 use super::model::{FeatureOrder, components, pair};
 use crate::EvaluateError;
 use dupflow_core::hash::mix;
@@ -15,7 +13,7 @@ use dupflow_core::sketch::{MinHash, SectionBase, SectionMode, Sectional};
 /// Components of each sketch.
 const SIZE: usize = 64;
 /// Pairs of texts.
-const PAIRS: u64 = 40;
+const PAIRS: u64 = 160;
 
 /// For each permutation the least value of an attribute, and the section of that attribute.
 fn as_printed(ids: &[u64], sections: usize, seed: u64) -> Vec<(u64, usize)> {
@@ -65,7 +63,7 @@ pub(super) fn check(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluat
             .judged(UnjudgedReason::Shown.checked(PrintedClaim::equal(
                 places as f64,
                 same as f64,
-                Tolerance::Exact,
+                Matters::Any,
             )))
             .because(
                 "sketch/sectional.rs, mode \"attach\": the algorithm word for word finds the same components \
@@ -73,7 +71,7 @@ pub(super) fn check(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluat
             ),
         ItemLine::new("004-A1", "attached after sampling, and paired before (equation 11)", "the same")
             .measured(format!("{:.3} and {:.3}", means[0], means[2]))
-            .judged(Basis::Exact(PrintedClaim::equal(means[2], means[0], Tolerance::Within(0.02))))
+            .judged(Basis::Defined(PrintedClaim::equal(0.0, means[0] - means[2], Matters::From(0.02))))
             .because(
                 "they agree for q of 0 and 1 only; mode \"pair\" is the Jaccard similarity of located \
                     shingles",
@@ -84,8 +82,8 @@ pub(super) fn check(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluat
                 means[0], means[2], means[1], means[3]
             ))
             .judged(UnjudgedReason::Shown.checked(PrintedClaim::each(
-                [(means[1], means[0]), (means[3], means[2])],
-                Tolerance::Deviations(4.0, 0.5 / (PAIRS as f64 * SIZE as f64).sqrt()),
+                [(0.0, means[0] - means[1]), (0.0, means[2] - means[3])],
+                Matters::From(0.02),
             )))
             .because("`SectionMode::expectation`"),
     ];

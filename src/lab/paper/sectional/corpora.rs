@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{
-    ItemLine, LabelledFiles, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
-};
+use super::super::{ItemLine, LabelledFiles, SectionAnswers, SectionContext, UnjudgedReason};
 use crate::generate::labelled::{Labelled, LabelledDocument};
 use crate::table::{ResultTable, row};
 use crate::{EvaluateError, truth};
@@ -110,24 +108,26 @@ impl LabelledFeatures {
     }
 }
 
-pub(super) fn data_set(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+/// Table 2.
+pub(super) fn data_set(corpora: &[LabelledFeatures]) -> SectionAnswers {
     let mut table = ResultTable::new(
         "004_t2",
         "Table 2: the data set",
-        "Generated: originals with copies, edits of 1 to 20 % of the words, moved paragraphs, light and \
-            heavy revisions and mixtures with new text; `dupflow generate --labels` makes such corpora. In \
-            frames: articles of 100 to 2,000 words, a quarter unrelated to any other, each as a page of one \
-            of 16 sites, which has 40 to 265 words around every text of its own.",
+        "Printed are 99.2 MB of XML files; what of them is text is not said. Generated: originals with \
+            copies, edits of 1 to 20 % of the words, moved paragraphs, light and heavy revisions and \
+            mixtures with new text; `dupflow generate --labels` makes such corpora. In frames: articles of \
+            100 to 2,000 words, a quarter unrelated to any other, each as a page of one of 16 sites, which \
+            has 40 to 265 words around every text of its own.",
         "corpus | text, MB | labels | documents | pairs of one label | words per document",
     );
-    table.push(row!["printed", 99.2, 68_usize, 2_168_usize, 82_934_usize, 2_568_usize]);
+    table.push(row!["printed", None::<f64>, 68_usize, 2_168_usize, 82_934_usize, 2_568_usize]);
     let mut lines = vec![
         ItemLine::new("004-T2", "documents", "2,168 in the table, 2,160 in the text")
             .measured("-")
             .judged(UnjudgedReason::Reading)
             .because("the two contradict each other; the articles are not at hand"),
     ];
-    for corpus in corpora(work)? {
+    for corpus in corpora {
         let documents = corpus.features.len();
         let labels = corpus.labels.iter().max().map_or(0, |last| last + 1);
         let words = corpus.words / documents.max(1);
@@ -139,13 +139,9 @@ pub(super) fn data_set(work: &SectionContext<'_>) -> Result<SectionAnswers, Eval
                 "2,168, 68, 82,934, 2,568",
             )
             .measured(format!("{documents}, {labels}, {}, {words}", corpus.right()))
-            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::equal(
-                shape(work).documents as f64,
-                documents as f64,
-                Tolerance::Exact,
-            )))
-            .because("labels say which texts come from one original"),
+            .judged(UnjudgedReason::StandIn)
+            .because("documents and groups are asked for; labels say which texts come from one original"),
         );
     }
-    Ok(SectionAnswers { lines, tables: vec![table], plots: vec![] })
+    SectionAnswers { lines, tables: vec![table], plots: vec![] }
 }

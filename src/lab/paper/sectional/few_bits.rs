@@ -7,9 +7,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::super::{
-    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
-};
+use super::super::{Basis, ItemLine, Matters, PrintedClaim, SectionAnswers, SectionContext, UnjudgedReason};
 use super::model::SHAPE;
 use crate::table::{ResultTable, row};
 use crate::{EvaluateError, threads};
@@ -85,30 +83,27 @@ pub(super) fn permutations(work: &SectionContext<'_>) -> Result<SectionAnswers, 
         (0..BITS.len()).map(|b| measured[(u * KINDS.len() + k) * BITS.len() + b] / printed(BITS[b])).collect()
     };
     let shown = |all: &[f64]| all.iter().map(|ratio| format!("{ratio:.2}")).collect::<Vec<_>>().join(", ");
-    let slack = 4.0 * (2.0 / trials as f64).sqrt();
     let line = |of: &str, printed: &str, all: Vec<f64>, basis: Basis, reason: &str| {
         let of = format!("{of}, b = 1, 2, 4: MSE / (1 - J)/k (J + 1/(2^b - 1))");
         ItemLine::new("004-X1", of, printed).measured(shown(&all)).judged(basis).because(reason)
     };
     let of_permutations = [ratios(0, 0), ratios(1, 0)].concat();
     let (crowded, sparse, rounds) = (ratios(1, 1), ratios(0, 1), [ratios(0, 2), ratios(1, 2)].concat());
-    let ones =
-        |all: &[f64]| PrintedClaim::each(all.iter().map(|ratio| (1.0, *ratio)), Tolerance::Within(slack));
-    let most =
-        |bound: f64, all: &[f64]| UnjudgedReason::Shown.checked(PrintedClaim::AtMost(bound, all.to_vec()));
+    let ones = PrintedClaim::each(of_permutations.iter().map(|ratio| (1.0, *ratio)), Matters::From(0.15));
+    let most = |all: &[f64]| UnjudgedReason::Shown.checked(PrintedClaim::at_most(1.15, all));
     let lines = vec![
         line(
             "k permutations, |A ∪ B| = 300 and 2,000",
             "1",
-            of_permutations.clone(),
-            Basis::Exact(ones(&of_permutations)),
-            "four standard deviations of a mean of squares",
+            of_permutations,
+            Basis::Defined(ones),
+            "the law of k independent components",
         ),
         line(
             "one permutation, |A ∪ B| = 2,000",
             "-",
             crowded.clone(),
-            most(1.0 + slack, &crowded),
+            most(&crowded),
             "no worse, for a k-th of the hashes, where features are many more than k",
         ),
         line(
@@ -122,7 +117,7 @@ pub(super) fn permutations(work: &SectionContext<'_>) -> Result<SectionAnswers, 
             "fss, |A ∪ B| = 300 and 2,000",
             "-",
             rounds.clone(),
-            most(1.0 + slack, &rounds),
+            most(&rounds),
             "the default: further rounds fill empty parts, and it errs less where features are few",
         ),
     ];

@@ -21,7 +21,7 @@ mod printed;
 mod review;
 mod times;
 
-use super::Effort::{Long, Moments, Timed};
+use super::Effort::{Formula, Long, Moments, Timed};
 use super::Section;
 
 /// The data that replace the source's.
@@ -34,16 +34,15 @@ pub(super) const ABOUT: &str = "Its 2,168 news articles, labelled by hand, do no
 /// The sections that answer its items, in their order.
 pub(super) const SECTIONS: &[Section] = &[
     Section { items: &["004-T1"], effort: Long, make: review::sketches },
-    Section { items: &["004-T2"], effort: Long, make: corpora::data_set },
+    Section { items: &["004-T2", "004-T4", "004-F6", "004-F7"], effort: Long, make: judged::labelled },
     Section { items: &["004-T3"], effort: Long, make: error::mean_square },
-    Section { items: &["004-T4"], effort: Long, make: judged::precision_and_recall },
-    Section { items: &["004-F1"], effort: Moments, make: formulas::example },
-    Section { items: &["004-F2", "004-F3"], effort: Moments, make: formulas::variance },
+    Section { items: &["004-F1"], effort: Formula, make: formulas::example },
+    Section { items: &["004-F2"], effort: Moments, make: formulas::variance },
+    Section { items: &["004-F3"], effort: Formula, make: formulas::ratios },
     Section { items: &["004-F4"], effort: Long, make: error::by_similarity },
     Section { items: &["004-F5"], effort: Timed, make: times::hashing },
-    Section { items: &["004-F6", "004-F7"], effort: Long, make: judged::curves },
     Section { items: &["004-A1"], effort: Moments, make: algorithm::check },
     Section { items: &["004-H1"], effort: Long, make: error::an_eighth },
-    Section { items: &["004-H2"], effort: Moments, make: formulas::headlines },
+    Section { items: &["004-H2"], effort: Formula, make: formulas::headlines },
     Section { items: &["004-X1"], effort: Long, make: few_bits::permutations },
 ];

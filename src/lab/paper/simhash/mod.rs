@@ -14,9 +14,9 @@ pub(super) const ABOUT: &str = "The page states three problems and a fingerprint
 /// The sections that answer its items, in their order.
 pub(super) const SECTIONS: &[Section] = &[
     Section { items: &["001-P1"], effort: Effort::Long, make: fingerprints::two_documents },
-    Section { items: &["001-P2"], effort: Effort::Timed, make: search::one_against_all },
-    Section { items: &["001-P3"], effort: Effort::Timed, make: search::all_pairs },
+    Section { items: &["001-P2"], effort: Effort::Once, make: search::one_against_all },
+    Section { items: &["001-P3"], effort: Effort::Once, make: search::all_pairs },
     Section { items: &["001-H1"], effort: Effort::Long, make: fingerprints::within_three },
-    Section { items: &["001-E1"], effort: Effort::Moments, make: fingerprints::example },
+    Section { items: &["001-E1"], effort: Effort::Formula, make: fingerprints::example },
     Section { items: &["001-X1"], effort: Effort::Long, make: hashes::choice },
 ];

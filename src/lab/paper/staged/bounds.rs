@@ -3,7 +3,7 @@
 use super::{ERROR, PAPER_LOOKS, SIZE, THRESHOLDS, filter};
 use crate::EvaluateError;
 use crate::paper::{
-    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+    Basis, ItemLine, Matters, PrintedClaim, SectionAnswers, SectionContext, Told, UnjudgedReason,
 };
 use crate::plot::{Axis, Plot, Series};
 use crate::table::{ResultTable, row};
@@ -68,7 +68,8 @@ pub(super) fn tails(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateEr
             // Most of the table has six decimals.
             (if printed == "1" { "1.000000" } else { printed }, columns[column](&tails, m))
         };
-        let rows = PRINTED.iter().filter(|row| PrintedClaim::digits([one(**row)]).holds()).count();
+        let fits = |row| PrintedClaim::digits([one(row)]).told() == Told::Holds;
+        let rows = PRINTED.into_iter().filter(|row| fits(*row)).count();
         (rows, PrintedClaim::digits(PRINTED.map(one)))
     };
     let [below, headed_below, above, headed_above] = [0, 1, 2, 3].map(fit);
@@ -79,7 +80,7 @@ pub(super) fn tails(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateEr
     let lines = vec![
         line("the column headed P[X <= m], 20 rows", "P[X <= m]")
             .measured(format!("P[X <= m] fits {} rows", headed_below.0))
-            .judged(Basis::Exact(headed_below.1))
+            .judged(Basis::Computed(headed_below.1))
             .because("Each row has the tail of the count before."),
         line("what that column holds", "-")
             .measured(format!("P[X < m] fits {} rows", below.0))
@@ -87,7 +88,7 @@ pub(super) fn tails(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateEr
             .because("By `Binomial::below`."),
         line("the column headed P[X > m], 20 rows", "P[X > m]")
             .measured(format!("P[X > m] fits {} rows", headed_above.0))
-            .judged(Basis::Exact(headed_above.1))
+            .judged(Basis::Computed(headed_above.1))
             .because("The rows that fit are 1 to all printed digits."),
         line("what that column holds", "-")
             .measured(format!("P[X >= m] fits {} rows", above.0))
@@ -95,18 +96,18 @@ pub(super) fn tails(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateEr
             .because("By `Binomial::at_least`."),
         line("the tail at T_L = 0.60, reject at or below", "within 1e-5")
             .measured(shown(at_60))
-            .judged(Basis::Exact(PrintedClaim::AtMost(ERROR, vec![at_60])))
+            .judged(Basis::Computed(PrintedClaim::at_most(ERROR, &[at_60])))
             .because(format!(
                 "Valid, and coarse: steps of 5 pass over {lower}, the greatest valid count, with {}.",
                 shown(tails.below(lower + 1))
             )),
         line("the tail at T_U = 0.95, accept at or above (000-A2)", "within 1e-5")
             .measured(shown(from_95))
-            .judged(Basis::Exact(PrintedClaim::AtMost(ERROR, vec![from_95])))
-            .because(format!("{upper} is the least valid count.")),
+            .judged(UnjudgedReason::Reading.checked(PrintedClaim::at_least(ERROR, &[from_95])))
+            .because(format!("Checked: above it. {upper} is the least valid count, which its text has.")),
         line("the tail at T_U = 0.95, accept above (its text)", "within 1e-5")
             .measured(shown(above_95))
-            .judged(Basis::Exact(PrintedClaim::AtMost(ERROR, vec![above_95])))
+            .judged(Basis::Computed(PrintedClaim::at_most(ERROR, &[above_95])))
             .because("Above 95 is from 96 on: its text is right where its algorithm is not."),
     ];
     Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
@@ -172,10 +173,8 @@ pub(super) fn curves(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateE
     let shares = |counts: &[u32]| -> Vec<f64> {
         counts.iter().zip(PAPER_LOOKS).map(|(count, k)| f64::from(*count) / k as f64).collect()
     };
-    let closing = PrintedClaim::All(vec![
-        PrintedClaim::Rises(1.0, shares(&of_looks)),
-        PrintedClaim::Falls(1.0, shares(&accepting)),
-    ]);
+    let closing =
+        PrintedClaim::rises(1.0, &shares(&of_looks)).and(PrintedClaim::falls(1.0, &shares(&accepting)));
     let counts = |shown: &[u32], own: &[u32]| -> Vec<(f64, f64)> {
         shown.iter().zip(own).map(|(shown, own)| (f64::from(*shown), f64::from(*own))).collect()
     };
@@ -190,18 +189,14 @@ pub(super) fn curves(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateE
             .because("Both close in on T as k grows; `Binomial::reject_below` and `accept_from`."),
         ItemLine::new("000-F5", "the two tails over m, T = 0.8, k = 100", "lost")
             .measured(format!("plot 000_f5_tails; they cross at m = {cross}"))
-            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::equal(
-                80.0,
-                cross as f64,
-                Tolerance::Exact,
-            )))
+            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::equal(80.0, cross as f64, Matters::Any)))
             .because(
                 "The plot is lost; the right tails are drawn, not the columns of 000-T1. They cross at the \
                     median, T k.",
             ),
         ItemLine::new("000-F6", format!("bounds at k = {PAPER_LOOKS:?}, T = 0.8"), "diagram")
             .measured(format!("reject at most {of_looks:?}, accept at least {accepting:?}"))
-            .judged(UnjudgedReason::Shown.checked(PrintedClaim::each(apart, Tolerance::Exact)))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::each(apart, Matters::Any)))
             .because(
                 "`Schedule::per_look`; at the last look the full count decides. Beside a computation in \
                     exact whole numbers.",
@@ -240,15 +235,15 @@ pub(super) fn filter_loop(_: &SectionContext<'_>) -> Result<SectionAnswers, Eval
             "drop at R(k) <= T_L, else the next look",
         )
         .measured(dropping.clone())
-        .judged(Basis::Exact(by_hand("dropped at k = 100; dropped at k = 200", &dropping)))
-        .because("`Schedule::walk`, with the corrected bound of 0.61."),
+        .judged(Basis::Computed(by_hand("dropped at k = 100; dropped at k = 200", &dropping)))
+        .because("`Schedule::walk`, with the corrected bound of 0.61; beside strings by hand."),
         ItemLine::new(
             "000-A2",
             "95 and 96 of the first 100 equal, and so on",
             "emit at R(k) >= T_U, else the next look",
         )
         .measured(emitting.clone())
-        .judged(Basis::Exact(by_hand("accepted at k = 200; accepted at k = 100", &emitting)))
+        .judged(Basis::Computed(by_hand("accepted at k = 200; accepted at k = 100", &emitting)))
         .because("With the corrected bound of 0.96."),
         ItemLine::new("000-A2", "800 and 799 of 1000 equal, undecided until then", "no rule at k = K")
             .measured(last.clone())

@@ -16,7 +16,8 @@ mod sampling;
 mod saved;
 mod times;
 
-use super::{Effort, Section};
+use super::{Effort, Section, SectionAnswers, SectionContext};
+use crate::EvaluateError;
 use crate::distribution::Distribution;
 use crate::filter::rules::{ERROR, PAPER_LOOKS, SIZE};
 use dupflow_core::filter::{FilterError, Schedule, Target};
@@ -30,22 +31,30 @@ pub(super) const ABOUT: &str = "Its FUNDS data, grant proposals of a science fou
 
 /// The sections that answer its items, in their order.
 pub(super) const SECTIONS: &[Section] = &[
-    Section { items: &["000-T1"], effort: Effort::Moments, make: bounds::tails },
-    Section { items: &["000-F1"], effort: Effort::Moments, make: sampling::sort_merge },
+    Section { items: &["000-T1"], effort: Effort::Formula, make: bounds::tails },
+    Section { items: &["000-F1"], effort: Effort::Formula, make: sampling::sort_merge },
     Section { items: &["000-F2", "000-F3"], effort: Effort::Moments, make: sampling::draw },
-    Section { items: &["000-F4", "000-F5", "000-F6"], effort: Effort::Moments, make: bounds::curves },
-    Section { items: &["000-F7"], effort: Effort::Moments, make: models::densities },
-    Section { items: &["000-F8", "000-F9"], effort: Effort::Long, make: rates::bounds_apart },
+    Section { items: &["000-F4", "000-F5", "000-F6"], effort: Effort::Formula, make: bounds::curves },
+    Section { items: &["000-F7"], effort: Effort::Formula, make: models::densities },
+    Section { items: &["000-F8", "000-F9", "000-H1", "000-H4"], effort: Effort::Long, make: simulated },
     Section { items: &["000-F10"], effort: Effort::Timed, make: times::by_set },
     Section { items: &["000-A1"], effort: Effort::Moments, make: sampling::consistent },
-    Section { items: &["000-A2"], effort: Effort::Moments, make: bounds::filter_loop },
-    Section { items: &["000-Q"], effort: Effort::Moments, make: sampling::equations },
-    Section { items: &["000-H1"], effort: Effort::Long, make: saved::saved },
-    Section { items: &["000-H2"], effort: Effort::Moments, make: sampling::arithmetic },
-    Section { items: &["000-H3"], effort: Effort::Timed, make: times::corpus },
-    Section { items: &["000-H4"], effort: Effort::Long, make: saved::errors },
-    Section { items: &["000-H5"], effort: Effort::Moments, make: sampling::background },
+    Section { items: &["000-A2"], effort: Effort::Formula, make: bounds::filter_loop },
+    Section { items: &["000-Q"], effort: Effort::Formula, make: sampling::equations },
+    Section { items: &["000-H2", "000-H3"], effort: Effort::Formula, make: sampling::arithmetic },
+    Section { items: &["000-H3"], effort: Effort::Once, make: times::corpus },
+    Section { items: &["000-H5"], effort: Effort::Formula, make: sampling::background },
 ];
+
+/// All that is counted on simulated pairs.
+fn simulated(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let sets = models::simulate_sets(work)?;
+    let mut made = rates::accuracy(&sets)?;
+    made += rates::rates(&sets)?;
+    made += saved::saved(&sets)?;
+    made += saved::errors(work, &sets)?;
+    Ok(made)
+}
 
 /// The source's thresholds.
 const THRESHOLDS: [f64; 3] = [0.8, 0.5, 0.3];
