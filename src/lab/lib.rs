@@ -33,7 +33,7 @@ pub mod scripts;
 pub mod search;
 pub mod speed;
 pub mod table;
-mod threads;
+pub mod threads;
 pub mod truth;
 
 use std::io;

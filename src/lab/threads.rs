@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The results of tasks 0, 1, ... in this order.
-pub(super) fn map<T: Send>(threads: usize, tasks: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub fn map<T: Send>(threads: usize, tasks: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();

@@ -117,3 +117,54 @@ fn warnings_on_a_blocking_do_not_fail_the_command() {
         assert!(fine.code == 0 && !fine.out.contains('!'), "{fine:?}");
     }
 }
+
+/// Two thirds of 30 texts are pairs that differ in their last word; the plan finds them, or says why not.
+#[test]
+fn a_plan_is_measured_on_a_sample() {
+    let place = place();
+    let text = |n: usize, end: &str| {
+        let words: Vec<String> = (0..30).map(|word| format!("w{n}x{word}")).collect();
+        format!("{{\"id\":\"{n}{end}\",\"body\":\"{} {end}\"}}\n", words.join(" "))
+    };
+    let texts = (0..10).flat_map(|n| [text(n, "a"), text(n, "b"), text(n + 10, "c")]);
+    place.file("texts.jsonl", &texts.collect::<String>());
+    let plan = |more: &str| place.run(&format!("plan {more} --sample texts.jsonl --text-field body"));
+    for pipeline in PIPELINES {
+        let run = plan(&format!("--format json --documents 100 -p {pipeline}"));
+        if ["contained", "decontaminate"].contains(&pipeline) {
+            assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
+            assert!(run.err.contains("--sample: not measured for "), "{run:?}");
+            continue;
+        }
+        let sample = &serde_json::from_str::<Value>(&run.out).expect("JSON")["sample"];
+        let of_text = |name: &str| sample[name].as_f64().unwrap_or(-1.0);
+        assert!((of_text("documents") - 30.0).abs() < 1e-9 && of_text("shingles") > 28.0, "{sample}");
+        // By a distance of 3 of 64 bits they are too far apart.
+        let right = if pipeline == "simhash" { 0.0 } else { 10.0 };
+        assert!((of_text("right") - right).abs() < 1e-9, "{pipeline}: {sample}");
+        assert_eq!(sample["quality"].is_object(), right > 0.0, "{pipeline}: {sample}");
+        assert_eq!(sample["lagging"].is_object(), ["weighted", "paper"].contains(&pipeline), "{sample}");
+        if ["exact", "tour"].contains(&pipeline) {
+            let quality = &sample["quality"];
+            assert!(quality["recall"]["mean"].as_f64() > Some(0.95), "{sample}");
+            assert!(quality["precision"]["mean"].as_f64() > Some(0.999), "{sample}");
+            assert!(sample["standard_error"].is_null(), "{sample}");
+        }
+    }
+    let shown = plan("-p exact");
+    for said in
+        ["\nOn your sample, of 30 documents with 30 distinct", "\n  recall     ", "\n  precision  1.0000 ±"]
+    {
+        assert!(shown.code == 0 && shown.out.contains(said), "{said}: {shown:?}");
+    }
+    for (typed, code, said) in [
+        ("--sample none.jsonl", 2, "none.jsonl"),
+        ("--sample a", 1, "--sample: 1 document(s), expected two or more"),
+        ("--sample feed --set text.split=line", 2, "--sample: not measured for text.split"),
+        ("--sample feed --set pairs.where=a.x==b.x", 2, "--sample: not measured for pairs.where"),
+    ] {
+        let run = place.run(&format!("plan {typed}"));
+        assert_eq!((run.code, run.out.as_str()), (code, ""), "{run:?}");
+        assert!(run.err.contains(said), "{said}: {run:?}");
+    }
+}

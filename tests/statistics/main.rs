@@ -18,6 +18,7 @@ mod low;
 mod papers;
 mod pipelines;
 mod quotes;
+mod samples;
 mod synthetic;
 mod verdicts;
 mod weighted;

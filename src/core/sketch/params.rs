@@ -153,6 +153,14 @@ impl SketchParams {
         }
     }
 
+    /// The standard deviation of the estimate for texts of this similarity with `union` features together:
+    /// the root of the [variance](Self::variance), or where it is not known
+    /// [what holds for any](crate::sketch::Estimator::standard_error).
+    pub fn standard_error(&self, similarity: f64, union: usize) -> f64 {
+        let known = self.variance(similarity, union);
+        known.map_or_else(|| self.estimator().standard_error(similarity), f64::sqrt)
+    }
+
     /// The components by width.
     fn mixed(&self) -> TwoWidths {
         let narrow = WidthGroup { size: self.size - self.wide, bits: self.bits };

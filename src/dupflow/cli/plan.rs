@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use super::arguments;
 use super::arguments::problems::Problems;
+#[cfg(feature = "lab")]
+use super::lab::sample::{SampleArgs, measured};
 use super::{PipelineArgs, ReportFormat};
 use crate::config::MemoryBudget;
 use crate::forecast::{DEFAULT_IOPS, PlanReport, RetentionReport};
@@ -41,6 +43,11 @@ pub struct Args {
         value_parser = clap::value_parser!(u64).range(1..))]
     pub iops: u64,
 
+    /// A sample of the texts.
+    #[cfg(feature = "lab")]
+    #[command(flatten)]
+    pub sample: SampleArgs,
+
     /// The format of the report.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: ReportFormat,
@@ -52,6 +59,8 @@ pub struct Args {
 /// All problems of the pipeline.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load());
+    #[cfg(feature = "lab")]
+    let sample = args.sample.inputs(plan.as_ref(), &mut problems);
     let budget = args.memory.map(budget_bytes).transpose();
     let budget = budget.inspect_err(|what| problems.note(format_args!("--memory: {what}"))).ok();
     let (plan, budget) = problems.settle(plan.zip(budget))?;
@@ -60,10 +69,15 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let retained = RetentionReport::for_plan(&plan, args.rate);
     let documents =
         retained.as_ref().and_then(|retained| retained.documents()).filter(|_| args.rate.is_some());
-    let report =
-        PlanReport::new(&plan, documents.or(args.documents).unwrap_or(plan.documents), workers, retained);
+    let documents = documents.or(args.documents).unwrap_or(plan.documents);
+    let report = PlanReport::new(&plan, documents, workers, retained);
     let report = match budget {
         Some(bytes) => report.under(&plan, bytes, args.iops),
+        None => report,
+    };
+    #[cfg(feature = "lab")]
+    let report = match sample {
+        Some(inputs) => report.with_sample(measured(&plan, inputs, documents, workers)?),
         None => report,
     };
     let written = match args.format {

@@ -149,10 +149,13 @@ pub(super) fn per_document(plan: &Plan) -> Vec<MemoryPart> {
     let features = FEATURES_ENTRY_BYTES + (stored_features(plan) * 8) as f64;
     // Most terms of a text are in the vocabulary already; every worker holds the whole vocabulary.
     let terms = SLACK * TERMS_ENTRY_BYTES + ASSUMED_FEATURES as f64 * TERM_BYTES;
+    let is_live = plan.scheme.live().is_some();
     let parts = [
         ("sketch", sketch),
+        // A new table gives every document another sketch in one epoch, which drops the old ones at its end.
+        ("sketched again", if is_live { sketch } else { 0.0 }),
         ("features", if plan.scheme.keeps_features() { features } else { 0.0 }),
-        ("terms", if plan.scheme.live().is_some() { terms } else { 0.0 }),
+        ("terms", if is_live { terms } else { 0.0 }),
         ("sketch by id", stored_id_bytes(plan) + SKETCH_ENTRY_BYTES + INDEX_BYTES),
         ("postings", postings(plan) as f64 * POSTING_BYTES),
         ("document by id", DOCUMENT_BYTES + INDEX_BYTES),

@@ -20,6 +20,8 @@ mod plot;
 mod quotes;
 mod report;
 mod retention;
+#[cfg(feature = "lab")]
+pub mod sample;
 mod spill;
 mod text;
 

@@ -18,6 +18,8 @@ use super::memory::{self, MemoryPart};
 use super::plot::similarities;
 use super::quotes::{self, QuoteRecall};
 use super::retention::RetentionReport;
+#[cfg(feature = "lab")]
+use super::sample::SampleReport;
 use super::spill::SpillReport;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
 use dupflow_connectors::intake::OnError;
@@ -42,8 +44,11 @@ pub struct PlanReport {
     pub(super) threshold: f64,
     pub(super) scheme: Scheme,
     pub(super) sketch_bytes: usize,
-    /// Standard error of an estimate at the threshold.
+    /// Standard error of an estimate at the threshold, for texts of any length.
     pub(super) standard_error: f64,
+    /// The same for two texts of so many distinct shingles each, if it depends on their number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) standard_errors: Vec<LengthError>,
     pub(super) blocking: Blocks,
     /// The second blocking: a pair that shares a block of either is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,6 +72,18 @@ pub struct PlanReport {
     /// The same under a memory budget, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) spill: Option<SpillReport>,
+    /// What was measured on a sample, if there is one.
+    #[cfg(feature = "lab")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sample: Option<SampleReport>,
+}
+
+/// The standard error of an estimate at the threshold, for texts of one length.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct LengthError {
+    /// Distinct shingles of each text.
+    pub(super) shingles: u32,
+    pub(super) standard_error: f64,
 }
 
 /// Which pairs are compared.
@@ -147,6 +164,7 @@ impl PlanReport {
             scheme: plan.scheme.clone(),
             sketch_bytes: plan.scheme.words() * 8,
             standard_error: plan.scheme.sketch.estimator().standard_error(plan.threshold),
+            standard_errors: LengthError::of_plan(plan),
             points: points.map(at).collect(),
             curve: similarities().map(at).collect(),
             quotes: plan.scheme.sketch.scaled().map(|_| quotes::recall(plan)),
@@ -168,7 +186,16 @@ impl PlanReport {
                 of_units: plan.scheme.units.is_some(),
             },
             spill: None,
+            #[cfg(feature = "lab")]
+            sample: None,
         }
+    }
+
+    /// The report with what was measured on a sample.
+    #[cfg(feature = "lab")]
+    #[must_use]
+    pub fn with_sample(self, sample: SampleReport) -> Self {
+        Self { sample: Some(sample), ..self }
     }
 
     /// The report with what a memory budget in bytes does, on a disk of so many reads a second.
@@ -215,6 +242,26 @@ impl PlanReport {
     /// Memory in bytes for all documents.
     pub fn total_bytes(&self) -> f64 {
         self.memory.total_bytes
+    }
+}
+
+impl LengthError {
+    /// Numbers of shingles: a short text, and a long page.
+    const SHINGLES: [u32; 2] = [50, 1000];
+
+    fn of_plan(plan: &Plan) -> Vec<Self> {
+        let (sketch, threshold) = (&plan.scheme.sketch, plan.threshold);
+        let any = sketch.estimator().standard_error(threshold);
+        let by_length = Self::SHINGLES.map(|shingles| {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a number of shingles"
+            )]
+            let union = (2.0 * f64::from(shingles) / (1.0 + threshold)).round() as usize;
+            Self { shingles, standard_error: sketch.standard_error(threshold, union) }
+        });
+        by_length.into_iter().filter(|of| of.standard_error < 0.999 * any).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use indicatif::BinaryBytes;
 use super::memory::{ASSUMED_FEATURES, OWN_TIME_BYTES};
 use super::plot::{Probability, TypedSimilarity, plot};
 use super::quotes::QuoteTable;
-use super::report::{Blocks, PlanReport, RuleReport};
+use super::report::{Blocks, LengthError, PlanReport, RuleReport};
 use super::spill::FIXED_BYTES;
 use crate::plural::{count, counted};
 use dupflow_connectors::intake::OnError;
@@ -60,15 +60,29 @@ impl Display for PlanReport {
         writeln!(f, "pipeline  {}, scheme {}", self.pipeline, self.fingerprint)?;
         writeln!(f, "pairs     of similarity {} or more", TypedSimilarity(self.threshold))?;
         writeln!(f, "text      {}", Rules(&self.scheme.text))?;
+        if let Some(growth) = self.scheme.live() {
+            writeln!(
+                f,
+                "          weights are those of a table that is made again when there are {} times as many \
+                documents, or as few:\n          all numbers are of similarities by this table; --sample \
+                compares with the documents' own",
+                growth.factor()
+            )?;
+        }
         let (sketch, bytes) = (&self.scheme.sketch, self.sketch_bytes);
         writeln!(f, "sketch    {}, {bytes} bytes, seed {}", SketchDescription(sketch), sketch.seed)?;
-        let at_most = if self.filter.values { "at most " } else { "" };
+        let is_bound = self.filter.values || !self.standard_errors.is_empty();
+        let at_most = if is_bound { "at most " } else { "" };
         if !(self.filter.values && self.filter.exact) {
-            writeln!(
+            write!(
                 f,
                 "          the standard error of an estimate at the threshold is {at_most}{:.4}",
                 self.standard_error
             )?;
+            let lengths = self.standard_errors.iter().map(|LengthError { shingles, standard_error }| {
+                format!("; {standard_error:.4} of texts of {shingles} shingles")
+            });
+            writeln!(f, "{}", lengths.collect::<String>())?;
         }
         self.blocking("blocking", &self.blocking, f)?;
         if let Some(also) = &self.also {
@@ -117,7 +131,10 @@ impl Display for PlanReport {
             }
         }
         self.memory(f)?;
-        self.spill.iter().try_for_each(|spill| spill.fmt(f))
+        self.spill.iter().try_for_each(|spill| spill.fmt(f))?;
+        #[cfg(feature = "lab")]
+        self.sample.iter().try_for_each(|sample| sample.fmt(f))?;
+        Ok(())
     }
 }
 

@@ -10,6 +10,9 @@
 //! References: Unicode Standard Annex #15 (normalization) and #44 (the property); Unicode Technical Report
 //! #36, section 2 (characters that do not show).
 
+use std::sync::OnceLock;
+
+use unicode_normalization::char::{canonical_combining_class, compose, decompose_canonical};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick, is_nfkc_quick};
 
 use super::fold::Folds;
@@ -54,31 +57,121 @@ impl Letters {
         if text.is_ascii() {
             return true;
         }
-        // Decides for nearly all texts of most scripts, at a fraction of the cost.
-        if self.normalize != Normalize::Nfkc && self.folds.is_empty() && text.chars().all(is_plain) {
-            return true;
-        }
-        let is_normal = match self.normalize {
-            Normalize::None => true,
-            Normalize::Nfc => is_nfc_quick(text.chars()) == IsNormalized::Yes,
-            Normalize::Nfkc => is_nfkc_quick(text.chars()) == IsNormalized::Yes,
-        };
-        is_normal
-            && self.folds.is_empty()
-            && (self.invisible == Invisible::Keep || !text.chars().any(is_invisible))
+        let shows = || self.invisible == Invisible::Keep || !text.chars().any(is_invisible);
+        self.folds.is_empty()
+            && match self.normalize {
+                Normalize::None => shows(),
+                Normalize::Nfc => runs(text).all(|(before, run)| self.keeps_run(before, run)),
+                Normalize::Nfkc => is_nfkc_quick(text.chars()) == IsNormalized::Yes && shows(),
+            }
+    }
+
+    /// Whether composition and the rule for what does not show keep characters behind a plain one.
+    fn keeps_run(self, before: Option<char>, run: &str) -> bool {
+        let (mut starter, mut class) = (before, 0);
+        run.chars().all(|c| {
+            let own = canonical_combining_class(c);
+            let is_kept = (self.invisible == Invisible::Keep || !is_invisible(c))
+                && (own == 0 || class <= own)
+                && match is_nfc_quick(std::iter::once(c)) {
+                    IsNormalized::Yes => true,
+                    IsNormalized::No => false,
+                    // What is composed already may be composed anew.
+                    IsNormalized::Maybe => starter.is_none_or(|starter| {
+                        let is_blocked = class != 0 && class >= own;
+                        !is_composed(starter) && (is_blocked || compose(starter, c).is_none())
+                    }),
+                };
+            if own == 0 {
+                starter = Some(c);
+            }
+            class = own;
+            is_kept
+        })
     }
 }
 
-/// Whether a character certainly shows, and stays as it is under composition, whatever is beside it.
-#[inline(always)]
+fn is_composed(c: char) -> bool {
+    let mut is_itself = true;
+    decompose_canonical(c, |part| is_itself &= part == c);
+    !is_itself
+}
+
+/// The runs of characters that are not plain, each with the character before it.
+fn runs(text: &str) -> impl Iterator<Item = (Option<char>, &str)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let first = loop {
+            at += plain_before(&text.as_bytes()[at..]);
+            let c = text[at..].chars().next()?;
+            if !is_plain(c) {
+                break at;
+            }
+            at += c.len_utf8();
+        };
+        at += text[at..].find(is_plain).unwrap_or(text.len() - at);
+        Some((text[..first].chars().next_back(), &text[first..at]))
+    })
+}
+
+/// The length of a character that is plain by its first byte, as those of ASCII, Latin, Cyrillic, Chinese and
+/// Korean are; 0 if other bytes decide.
+const LENGTHS: [u8; 256] = {
+    let mut lengths = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        lengths[byte] = match byte {
+            0..0x80 => 1,
+            0xc3..=0xcb | 0xcf..=0xd1 => 2,
+            0xe4..=0xe9 | 0xeb..=0xec => 3,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    lengths
+};
+
+/// The number of bytes before the first character that is not plain by its first byte, or all.
+fn plain_before(bytes: &[u8]) -> usize {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let mut at = 0;
+    loop {
+        while let Some(word) = bytes[at..].first_chunk().filter(|word| u64::from_ne_bytes(**word) & HIGH == 0)
+        {
+            at += word.len();
+        }
+        for _ in 0..8 {
+            match bytes.get(at).map_or(0, |byte| LENGTHS[usize::from(*byte)]) {
+                0 => return at,
+                length => at += usize::from(length),
+            }
+        }
+    }
+}
+
+/// Whether a character shows, and stays as it is under composition if all beside it are plain.
+#[inline]
 fn is_plain(c: char) -> bool {
-    c < '\u{300}' && c != '\u{ad}'
-        || matches!(
-            c,
-            '\u{391}'..='\u{482}' | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}'
-                | '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}'
-                | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}'
-        )
+    /// A bit for each character, in pages of 256 that are computed when one of them is met.
+    static PAGES: [OnceLock<[u64; 4]>; 0x200] = [const { OnceLock::new() }; 0x200];
+    let code = u32::from(c);
+    if code < 0x300 {
+        return code != 0xad;
+    }
+    let Some(page) = PAGES.get(code as usize >> 8) else { return false };
+    let bits = page.get_or_init(|| {
+        let mut bits = [0; 4];
+        for (low, other) in (0..256).map(|low| (low, char::from_u32(code & !0xff | low))) {
+            let is_plain = other.is_some_and(|other| {
+                canonical_combining_class(other) == 0
+                    && is_nfc_quick(std::iter::once(other)) == IsNormalized::Yes
+                    && !is_invisible(other)
+            });
+            bits[low as usize >> 6] |= u64::from(is_plain) << (low & 63);
+        }
+        bits
+    });
+    bits[code as usize >> 6 & 3] >> (code & 63) & 1 == 1
 }
 
 /// The property Default_Ignorable_Code_Point, whose values for unassigned codes are fixed too.
@@ -133,14 +226,36 @@ mod tests {
         }
     }
 
-    /// In any order and repeated, plain characters are a text that composition does not change.
+    /// Each character that is not plain behind each kind of character before it: what is kept is what
+    /// composition gives.
     #[test]
-    fn plain_characters_are_composed_already() {
-        let plain: Vec<char> = ('\0'..=char::MAX).filter(|c| is_plain(*c)).collect();
-        assert!(plain.len() > 30_000 && !plain.iter().any(|c| is_invisible(*c)));
-        for c in plain {
-            assert_eq!(unicode_normalization::char::canonical_combining_class(c), 0, "{c:?}");
-            assert_eq!(is_nfc_quick([c].into_iter()), IsNormalized::Yes, "{c:?}");
+    fn what_is_kept_is_composed_already() {
+        let letters =
+            Letters { normalize: Normalize::Nfc, invisible: Invisible::Ignore, folds: Folds::default() };
+        let others: Vec<char> = ('\0'..=char::MAX).filter(|c| !is_plain(*c) && !is_invisible(*c)).collect();
+        assert!(
+            others.len() > 2_000 && is_plain('é') && is_plain('漢') && is_plain('क') && !is_plain('\u{301}')
+        );
+        let mut kept = 0;
+        for starter in ["", "e", "é", "ệ", "क", "ক", "ে", "가", "ᄀ", "a\u{323}", "漢 ", "ا", "\u{1d157}"]
+        {
+            for c in &others {
+                for end in ["", "\u{301}", "\u{327}z", "া"] {
+                    let text = format!("ж{starter}{c}{end}");
+                    let is_kept = letters.keeps(&text);
+                    assert!(!is_kept || text.nfc().eq(text.chars()), "{text:?}");
+                    kept += usize::from(is_kept);
+                }
+            }
+        }
+        assert!(kept > 20_000, "{kept}");
+        for c in ('\0'..=char::MAX).filter(|c| LENGTHS[usize::from(c.to_string().as_bytes()[0])] > 0) {
+            assert!(is_plain(c), "{c:?}");
+            assert_eq!(usize::from(LENGTHS[usize::from(c.to_string().as_bytes()[0])]), c.len_utf8(), "{c:?}");
+        }
+        for word in ["বাংলা", "தமிழ்", "हिन्दी", "العربية", "Việt", "ไทย", "→ 👍"]
+        {
+            assert!(letters.keeps(word), "{word}");
         }
     }
 

@@ -82,7 +82,7 @@ pub(super) fn table(
         } else if measure.is_weighted() {
             let _ = write!(of, " of {}", weighted_by(weights));
         }
-        let error = estimator.standard_error(exact);
+        let error = params.standard_error(exact, a.overlap(b).1);
         let error = if error < USELESS { format!("{error:.4}") } else { "-".to_owned() };
         let _ = writeln!(
             out,
@@ -95,7 +95,8 @@ pub(super) fn table(
         }
     }
     out.push_str(
-        "> is the pipeline's own; the standard error is that of estimates at the exact value, in theory\n",
+        "> is the pipeline's own; the standard error is that of estimates at the exact value for texts of \
+        these lengths, in theory\n",
     );
 }
 

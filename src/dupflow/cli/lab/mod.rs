@@ -4,3 +4,4 @@ pub mod calibrate;
 mod documents;
 pub mod evaluate;
 pub mod generate;
+pub(super) mod sample;

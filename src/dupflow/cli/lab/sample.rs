@@ -1,0 +1,57 @@
+//! The sample of `plan`: its arguments, and what the plan does to it.
+
+use std::path::PathBuf;
+
+use anyhow::ensure;
+
+use crate::cli::arguments::inputs::ColumnArgs;
+use crate::cli::arguments::problems::Problems;
+use crate::config::Plan;
+use crate::forecast::sample::{self, SampleReport};
+use dupflow_connectors::inputs::Input;
+use dupflow_lab::truth;
+
+/// A sample of the texts that a plan is for.
+#[derive(Debug, clap::Args)]
+pub struct SampleArgs {
+    /// Measure the plan on these texts too, a random sample of those that it is for: recall and precision
+    /// with their errors, hot blocks and candidates at the number of documents. Each document is compared
+    /// with each, so take at most 50,000.
+    #[arg(long, value_name = "INPUT", num_args = 1..)]
+    pub sample: Vec<PathBuf>,
+
+    /// The fields of its records.
+    #[command(flatten)]
+    pub columns: ColumnArgs,
+}
+
+impl SampleArgs {
+    /// The inputs, if there are any. Reports a plan that is not measured on a sample.
+    pub(in crate::cli) fn inputs(&self, plan: Option<&Plan>, problems: &mut Problems) -> Option<Vec<Input>> {
+        if self.sample.is_empty() {
+            return None;
+        }
+        self.columns.check(problems);
+        if let Some(what) = plan.and_then(sample::without) {
+            problems.note(format_args!("--sample: not measured for {what}"));
+        }
+        problems.take(Input::resolve(&self.sample, self.columns.layout()))
+    }
+}
+
+/// Measures a plan on a sample.
+///
+/// # Errors
+/// If the sample cannot be read, has fewer than two documents, or too many.
+pub(in crate::cli) fn measured(
+    plan: &Plan,
+    inputs: Vec<Input>,
+    documents: u64,
+    workers: usize,
+) -> anyhow::Result<SampleReport> {
+    let texts = truth::texts(inputs, &plan.scheme.text)?;
+    let (there, most) = (texts.len(), sample::MOST);
+    ensure!(there > 1, "--sample: {there} document(s), expected two or more");
+    ensure!(there <= most, "--sample: {there} documents, more than {most}: take a random part of them");
+    Ok(SampleReport::new(plan, &texts, documents, workers))
+}
