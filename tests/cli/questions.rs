@@ -127,7 +127,7 @@ fn a_plan_is_measured_on_a_sample() {
         format!("{{\"id\":\"{n}{end}\",\"body\":\"{} {end}\"}}\n", words.join(" "))
     };
     let texts = (0..10).flat_map(|n| [text(n, "a"), text(n, "b"), text(n + 10, "c")]);
-    place.file("texts.jsonl", &texts.collect::<String>());
+    place.file("texts.jsonl", texts.collect::<String>());
     let plan = |more: &str| place.run(&format!("plan {more} --sample texts.jsonl --text-field body"));
     for pipeline in PIPELINES {
         let run = plan(&format!("--format json --documents 100 -p {pipeline}"));
