@@ -3,11 +3,15 @@ tables of the native module."""
 
 import json
 import os
+import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
+
+# A shell lets what it starts in the background ignore interrupts: then no test that sends one would end.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[2]
 

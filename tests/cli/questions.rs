@@ -128,6 +128,7 @@ fn a_plan_is_measured_on_a_sample() {
     };
     let texts = (0..10).flat_map(|n| [text(n, "a"), text(n, "b"), text(n + 10, "c")]);
     place.file("texts.jsonl", texts.collect::<String>());
+    place.file("one.jsonl", text(1, "a"));
     let plan = |more: &str| place.run(&format!("plan {more} --sample texts.jsonl --text-field body"));
     for pipeline in PIPELINES {
         let run = plan(&format!("--format json --documents 100 -p {pipeline}"));
@@ -159,7 +160,7 @@ fn a_plan_is_measured_on_a_sample() {
     }
     for (typed, code, said) in [
         ("--sample none.jsonl", 2, "none.jsonl"),
-        ("--sample a", 1, "--sample: 1 document(s), expected two or more"),
+        ("--sample one.jsonl --text-field body", 1, "--sample: 1 document(s), expected two or more"),
         ("--sample feed --set text.split=line", 2, "--sample: not measured for text.split"),
         ("--sample feed --set pairs.where=a.x==b.x", 2, "--sample: not measured for pairs.where"),
     ] {

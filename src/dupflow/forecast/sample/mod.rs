@@ -16,7 +16,8 @@
 //! expected to be hot if M is above the cap; a pair that shares only such blocks is lost.
 //!
 //! **Live weights** are those of a table that may have been made at a `text.idf_growth`-th of the documents
-//! (docs/weights.md). So recall and precision are measured a second time, with sketches by such a table.
+//! (docs/weights.md), and the first documents need not be as the others are. So recall and precision are
+//! measured a second time, with sketches by a table of the first of the sample, in the order of ids.
 
 mod blocks;
 
@@ -194,13 +195,11 @@ pub fn without(plan: &Plan) -> Option<&'static str> {
     .find_map(|(is, what)| is.then_some(what))
 }
 
-/// The scheme with live weights by the documents of a sample, or by the first so many in an order of chance.
+/// The scheme with live weights by the first so many documents of a sample, in the order of their ids.
 fn with_table(scheme: &Scheme, texts: &BTreeMap<DocId, String>, counted: usize) -> Scheme {
     let Weights::TfIdf(Idf::Live(_), form) = scheme.text.weights else { return scheme.clone() };
     let mut featurizer = Featurizer::new(scheme.text.clone());
-    let mut drawn: Vec<(u64, &String)> = (0..).map(mix).zip(texts.values()).collect();
-    drawn.sort_unstable();
-    let terms = drawn.into_iter().take(counted).map(|(_, text)| featurizer.terms(text).to_owned().ids);
+    let terms = texts.values().take(counted).map(|text| featurizer.terms(text).to_owned().ids);
     let table = Arc::new(IdfTable::count(terms));
     let mut frozen = scheme.clone();
     frozen.text.weights = Weights::TfIdf(Idf::Frozen(table), form);
