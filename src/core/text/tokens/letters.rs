@@ -252,7 +252,7 @@ mod tests {
         let others = ('\0'..'\u{20000}').filter(|c| !is_plain(*c) && !is_invisible(*c));
         let others: Vec<char> = others.chain(['\u{20000}', '\u{2f800}', '\u{323af}']).collect();
         assert!(
-            others.len() > 2_000 && is_plain('é') && is_plain('漢') && is_plain('क') && !is_plain('\u{301}')
+            others.len() > 1_000 && is_plain('é') && is_plain('漢') && is_plain('क') && !is_plain('\u{301}')
         );
         let mut kept = 0;
         for starter in ["", "e", "é", "ệ", "क", "ক", "ে", "가", "ᄀ", "a\u{323}", "漢 ", "ا", "\u{1d157}"]
@@ -267,7 +267,7 @@ mod tests {
                 }
             }
         }
-        assert!(kept > 20_000, "{kept}");
+        assert!(kept > 10_000, "{kept}");
         for c in ('\0'..=char::MAX).filter(|c| LENGTHS[usize::from(c.to_string().as_bytes()[0])] > 0) {
             assert!(is_plain(c), "{c:?}");
             assert_eq!(usize::from(LENGTHS[usize::from(c.to_string().as_bytes()[0])]), c.len_utf8(), "{c:?}");
