@@ -36,7 +36,7 @@ h2 { margin-top: 2.5em; border-bottom: 2px solid #222; }
 pub fn write_page(folder: &Path, command: &str, study: &Findings) -> Result<(), EvaluateError> {
     let Findings { name, title, about, tables, .. } = study;
     let mut page = format!(
-        "<!-- Made by the command below; tests/statistics/papers.rs compares it with the program. -->\n# \
+        "<!-- Made by the command below. -->\n# \
             {title}\n\n\
             ```sh\n{command}\n```\n\n{about}\n"
     );

@@ -26,6 +26,7 @@ pub mod estimators;
 pub mod filter;
 pub mod folder;
 pub mod generate;
+pub mod interval;
 pub mod paper;
 pub mod pipelines;
 pub mod plot;

@@ -89,7 +89,7 @@ fn a_page_has_the_command_that_wrote_it() {
     let place = Place::new();
     let run = place.run("evaluate paper 000-H2 --pages out/pages");
     assert_eq!(run.code, 0, "{run:?}");
-    let page = place.read("out/pages/000.md");
+    let page = place.read("out/pages/000-H2.md");
     assert!(page.contains("\n```sh\ndupflow evaluate paper 000-H2 --pages out/pages\n```\n"), "{page}");
     assert!(page.contains("\n## Item by item\n") && page.contains("\n| 000-H2 |"), "{page}");
     let one = place.run("evaluate paper 000-H2 --seeds 1");

@@ -55,9 +55,10 @@ fn below(table: &ResultTable) -> String {
     table.markdown().replacen("### ", "## ", 1)
 }
 
-/// The seed that chooses the sample, as for the model's histories.
+/// `DUPFLOW_SEED` chooses the sample, of which it is else the first part.
 fn sample_seed() -> u64 {
-    std::env::var("DUPFLOW_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
+    let typed = std::env::var("DUPFLOW_SEED").ok();
+    typed.map_or(1, |typed| typed.parse().expect("DUPFLOW_SEED is a whole number from 0 to 2^64 - 1"))
 }
 
 /// How many of the sections that take moments and have seeds are computed again.

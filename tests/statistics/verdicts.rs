@@ -60,9 +60,21 @@ fn turned(source: PaperSource) -> usize {
     for (effort, seeds) in answers(source).unwrap() {
         let mut pooled = seeds[0].clone();
         seeds[1..].iter().for_each(|more| pooled.pool(more));
+        for line in pooled.lines.iter().filter(|line| matches!(line.basis, Basis::Measured(_))) {
+            let numbers = line.basis.claim().map(PrintedClaim::numbers).unwrap_or_default();
+            assert!(
+                numbers.iter().all(|number| number.samples.len() == seeds.len()),
+                "{}: {line:?}",
+                line.item
+            );
+        }
         for line in seeds.iter().chain([&pooled]).flat_map(|answers| &answers.lines) {
-            let is_measured = matches!(line.basis, Basis::Defined(_) | Basis::Measured(_));
-            assert!(!(is_measured && effort == Effort::Once), "{}: judged by one seed", line.item);
+            let needs_seeds = match line.basis {
+                Basis::Measured(_) => effort.seeds(2) == 1,
+                Basis::Defined(_) => effort == Effort::Once,
+                _ => false,
+            };
+            assert!(!needs_seeds, "{}: judged by one seed", line.item);
             count += follows(line);
         }
     }
@@ -103,8 +115,8 @@ fn one_seed_alone_turns_no_verdict() {
         }))
     };
     assert_eq!(claim([0.0; 5]).verdict(), ClaimVerdict::Agrees);
-    assert_eq!(claim([1.0, 0.0, 0.0, 0.0, 0.0]).verdict(), ClaimVerdict::Untold);
-    assert_eq!(claim([1.0, 1.0, 1.0, 1.0, 0.0]).verdict(), ClaimVerdict::Untold);
+    assert_eq!(claim([1.0, 0.0, 0.0, 0.0, 0.0]).verdict(), ClaimVerdict::Undecided);
+    assert_eq!(claim([1.0, 1.0, 1.0, 1.0, 0.0]).verdict(), ClaimVerdict::Undecided);
     assert_eq!(claim([1.0; 5]).verdict(), ClaimVerdict::Differs);
     let arithmetic = Basis::Computed(PrintedClaim::equal(1.0, 1.0, Matters::Any));
     assert_eq!(arithmetic.verdict(), ClaimVerdict::Unjudged(UnjudgedReason::Arithmetic));

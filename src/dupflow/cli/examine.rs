@@ -153,6 +153,16 @@ impl Examiner {
         }
     }
 
+    /// Two texts compared, with the standard error for their lengths; `None` if one has no sketch.
+    pub(super) fn compare_texts(&self, a: &Specimen, b: &Specimen) -> Option<SketchComparison> {
+        let mut compared = self.compare(a.sketched.as_ref()?, b.sketched.as_ref()?);
+        let variance = self.scheme.sketch.variance(compared.estimate, a.overlap(b).1);
+        if let Some(variance) = variance.filter(|_| compared.estimate < 1.0) {
+            compared.standard_error = variance.sqrt();
+        }
+        Some(compared)
+    }
+
     /// The shape of the sketch; `None` if it is not compared component by component.
     pub(super) fn shape(&self) -> Option<Shape> {
         self.scheme.sketch.shape()

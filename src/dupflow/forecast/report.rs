@@ -164,7 +164,7 @@ impl PlanReport {
             scheme: plan.scheme.clone(),
             sketch_bytes: plan.scheme.words() * 8,
             standard_error: plan.scheme.sketch.estimator().standard_error(plan.threshold),
-            standard_errors: LengthError::of_plan(plan),
+            standard_errors: LengthError::for_plan(plan),
             points: points.map(at).collect(),
             curve: similarities().map(at).collect(),
             quotes: plan.scheme.sketch.scaled().map(|_| quotes::recall(plan)),
@@ -249,7 +249,7 @@ impl LengthError {
     /// Numbers of shingles: a short text, and a long page.
     const SHINGLES: [u32; 2] = [50, 1000];
 
-    fn of_plan(plan: &Plan) -> Vec<Self> {
+    fn for_plan(plan: &Plan) -> Vec<Self> {
         let (sketch, threshold) = (&plan.scheme.sketch, plan.threshold);
         let any = sketch.estimator().standard_error(threshold);
         let by_length = Self::SHINGLES.map(|shingles| {

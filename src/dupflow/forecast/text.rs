@@ -12,6 +12,7 @@ use super::spill::FIXED_BYTES;
 use crate::plural::{count, counted};
 use dupflow_connectors::intake::OnError;
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
+use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{
     Field, Given, Html, Invisible, Marks, Normalize, Shingle, Spaceless, Stem, TextRules,
 };
@@ -63,9 +64,9 @@ impl Display for PlanReport {
         if let Some(growth) = self.scheme.live() {
             writeln!(
                 f,
-                "          weights are those of a table that is made again when there are {} times as many \
-                documents, or as few:\n          all numbers are of similarities by this table; --sample \
-                compares with the documents' own",
+                "          weights are those of a table, made again when the number of documents has grown \
+                or fallen by a factor of {}:\n          the numbers below are of similarities by this table; \
+                --sample compares with those by the table of all documents",
                 growth.factor()
             )?;
         }
@@ -73,7 +74,8 @@ impl Display for PlanReport {
         writeln!(f, "sketch    {}, {bytes} bytes, seed {}", SketchDescription(sketch), sketch.seed)?;
         let is_bound = self.filter.values || !self.standard_errors.is_empty();
         let at_most = if is_bound { "at most " } else { "" };
-        if !(self.filter.values && self.filter.exact) {
+        let is_estimated = self.scheme.measure() != Measure::Hamming;
+        if is_estimated && !(self.filter.values && self.filter.exact) {
             write!(
                 f,
                 "          the standard error of an estimate at the threshold is {at_most}{:.4}",
@@ -215,8 +217,8 @@ impl PlanReport {
             )?;
             writeln!(f, "  (and {OWN_TIME_BYTES:.0} for each document whose rows have a time of their own)")?;
         }
-        if self.filter.exact || self.filter.values {
-            writeln!(f, "  (features: for texts of {ASSUMED_FEATURES} distinct shingles)")?;
+        if self.filter.exact || self.filter.values || self.scheme.live().is_some() {
+            writeln!(f, "  (features and terms: for texts of {ASSUMED_FEATURES} distinct shingles)")?;
         }
         if memory.of_units {
             writeln!(

@@ -1,9 +1,9 @@
 //! Claims: a statement of a source as numbers, each with the range in which the statement holds.
 //!
 //! A [`PrintedClaim`] is made at one seed, and [pooled](PrintedClaim::pool) with those of other seeds: each
-//! of its numbers then has a sample for every seed. A statement [holds](Told::Holds) if the interval of each
-//! number ([`interval`](super::interval)) lies in its range, [fails](Told::Fails) if the interval of one lies
-//! beyond, and is else [open](Told::Open).
+//! of its numbers then has a sample for every seed. A statement [holds](Decision::Holds) if the interval of
+//! each number ([`interval`](crate::interval)) lies in its range, [fails](Decision::Fails) if the interval of
+//! one lies beyond, and is else [open](Decision::Open).
 //!
 //! A range follows from the printed number and the least difference that would matter, or from a bound or an
 //! order. It does not depend on how much samples vary: that is what the interval is for. Where a source uses
@@ -11,7 +11,7 @@
 
 use std::fmt;
 
-use super::interval::{OUTSIDE, deviation, half_width, mean, seeds_to_tell};
+use crate::interval::{OUTSIDE, deviation, half_width, mean, seeds_to_decide};
 
 /// A measured number and the range in which the statement holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +37,7 @@ pub enum Matters {
 
 /// Whether a statement is confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Decision {
     /// The intervals of all its numbers lie in their ranges.
     Holds,
     /// The interval of a number lies beyond its range.
@@ -97,20 +97,20 @@ impl ClaimedNumber {
         (mean - self.low).min(self.high - mean)
     }
 
-    fn told(&self, outside: f64) -> Told {
+    fn decision(&self, outside: f64) -> Decision {
         let (inside, half) = (self.inside(), self.interval(outside).1);
         if inside >= half {
-            Told::Holds
+            Decision::Holds
         } else if inside < -half {
-            Told::Fails
+            Decision::Fails
         } else {
-            Told::Open
+            Decision::Open
         }
     }
 
-    /// The number of seeds that would tell, if ten thousand are enough.
-    fn seeds_to_tell(&self, outside: f64) -> Option<usize> {
-        seeds_to_tell(deviation(&self.samples), self.inside().abs(), outside)
+    /// The number of seeds that would decide, if ten thousand are enough.
+    fn seeds_to_decide(&self, outside: f64) -> Option<usize> {
+        seeds_to_decide(deviation(&self.samples), self.inside().abs(), outside)
     }
 
     /// The same samples, moved so that their interval lies just beyond an end of the range.
@@ -267,22 +267,22 @@ impl PrintedClaim {
     }
 
     /// Whether the measurement confirms the statement.
-    pub fn told(&self) -> Told {
-        let all = || self.numbers.iter().map(|number| number.told(self.outside()));
-        if all().any(|told| told == Told::Fails) {
-            Told::Fails
-        } else if all().all(|told| told == Told::Holds) {
-            Told::Holds
+    pub fn decision(&self) -> Decision {
+        let all = || self.numbers.iter().map(|number| number.decision(self.outside()));
+        if all().any(|decision| decision == Decision::Fails) {
+            Decision::Fails
+        } else if all().all(|decision| decision == Decision::Holds) {
+            Decision::Holds
         } else {
-            Told::Open
+            Decision::Open
         }
     }
 
-    /// The number of seeds that would tell all numbers that are open, if ten thousand are enough.
-    pub fn seeds_to_tell(&self) -> Option<usize> {
+    /// The number of seeds that would decide all numbers that are open, if ten thousand are enough.
+    pub fn seeds_to_decide(&self) -> Option<usize> {
         let outside = self.outside();
-        let open = self.numbers.iter().filter(|number| number.told(outside) == Told::Open);
-        open.map(|number| number.seeds_to_tell(outside)).try_fold(0, |most, seeds| Some(most.max(seeds?)))
+        let open = self.numbers.iter().filter(|number| number.decision(outside) == Decision::Open);
+        open.map(|number| number.seeds_to_decide(outside)).try_fold(0, |most, seeds| Some(most.max(seeds?)))
     }
 
     /// Its numbers.
@@ -325,8 +325,8 @@ impl PrintedClaim {
         } else {
             number(mean)
         };
-        let open = match self.seeds_to_tell() {
-            _ if self.told() != Told::Open => String::new(),
+        let open = match self.seeds_to_decide() {
+            _ if self.decision() != Decision::Open => String::new(),
             Some(needed) => format!("; {needed} seeds would tell"),
             None => "; ten thousand seeds would not tell".to_owned(),
         };
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_printed_number_is_a_rounded_one() {
-        let is = |printed, value| PrintedClaim::digits([(printed, value)]).told() == Told::Holds;
+        let is = |printed, value| PrintedClaim::digits([(printed, value)]).decision() == Decision::Holds;
         assert!(is("0.994304", 0.994_304_3) && !is("0.994304", 0.994_305));
         assert!(is("1.29E-06", 1.2949e-6) && !is("1.29E-06", 1.31e-6));
         assert!(is("90,260", 90_260.4) && !is("90,260", 89_541.0));
@@ -389,11 +389,14 @@ mod tests {
             let seeds = [1.0, 1.01, 1.02, 1.03, 1.04].map(|sample| sample + shift);
             pooled(seeds.map(|sample| PrintedClaim::equal(1.0, sample, Matters::From(matters))))
         };
-        assert_eq!(claim(0.06, 0.0).told(), Told::Holds);
-        assert_eq!((claim(0.05, 0.0).told(), claim(0.05, 0.0).seeds_to_tell()), (Told::Open, Some(6)));
-        assert_eq!(claim(0.02, 0.1).told(), Told::Fails);
+        assert_eq!(claim(0.06, 0.0).decision(), Decision::Holds);
+        assert_eq!(
+            (claim(0.05, 0.0).decision(), claim(0.05, 0.0).seeds_to_decide()),
+            (Decision::Open, Some(6))
+        );
+        assert_eq!(claim(0.02, 0.1).decision(), Decision::Fails);
         // The mean is at the end of the range.
-        assert_eq!((claim(0.02, 0.0).told(), claim(0.02, 0.0).seeds_to_tell()), (Told::Open, None));
+        assert_eq!((claim(0.02, 0.0).decision(), claim(0.02, 0.0).seeds_to_decide()), (Decision::Open, None));
         let shown = "0.9874 to 1.053, wanted 0.95 to 1.05; 6 seeds would tell";
         assert_eq!(claim(0.05, 0.0).over_seeds(), shown);
     }
@@ -416,16 +419,16 @@ mod tests {
                 PrintedClaim::none(0).and(PrintedClaim::at_least(1.0, &[1.1 - shift, 2.0])),
             ]
         };
-        for (shift, expected) in [(0.0, Told::Holds), (1.0, Told::Fails)] {
+        for (shift, expected) in [(0.0, Decision::Holds), (1.0, Decision::Fails)] {
             let seeds = [0.0, 1e-3, 2e-3].map(|noise| claims(shift, noise));
             for at in 0..seeds[0].len() {
                 let claim = pooled(seeds.iter().map(|of_seed| of_seed[at].clone()));
-                assert_eq!(claim.told(), expected, "{claim:?}");
-                assert_eq!(claim.within().told(), Told::Holds, "{claim:?}");
+                assert_eq!(claim.decision(), expected, "{claim:?}");
+                assert_eq!(claim.within().decision(), Decision::Holds, "{claim:?}");
                 let beyond = claim.beyond();
                 assert!(beyond.len() >= claim.numbers().len(), "{claim:?}");
                 for turned in beyond {
-                    assert_eq!(turned.told(), Told::Fails, "{claim:?} became {turned:?}");
+                    assert_eq!(turned.decision(), Decision::Fails, "{claim:?} became {turned:?}");
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 
 use super::super::table::{ResultTable, row};
 use super::super::{Findings, Plot};
-use super::claim::{PrintedClaim, Told};
+use super::claim::{Decision, PrintedClaim};
 use super::sources::{ITEMS, PaperSource};
 
 /// An answer to an item of a source, or to a part of one.
@@ -73,7 +73,7 @@ pub enum ClaimVerdict {
     /// The print contradicts itself.
     Misprint,
     /// The interval over the seeds has values of both.
-    Untold,
+    Undecided,
     /// Not judged, for this reason.
     Unjudged(UnjudgedReason),
 }
@@ -84,7 +84,7 @@ impl ClaimVerdict {
         Self::Agrees,
         Self::Differs,
         Self::Misprint,
-        Self::Untold,
+        Self::Undecided,
         Self::Unjudged(UnjudgedReason::Arithmetic),
         Self::Unjudged(UnjudgedReason::LostSymbols),
         Self::Unjudged(UnjudgedReason::Reading),
@@ -101,7 +101,7 @@ impl fmt::Display for ClaimVerdict {
             Self::Agrees => "agrees",
             Self::Differs => "differs",
             Self::Misprint => "misprint",
-            Self::Untold => "cannot be told at this size",
+            Self::Undecided => "cannot be told at this size",
             Self::Unjudged(UnjudgedReason::Arithmetic) => "arithmetic",
             Self::Unjudged(UnjudgedReason::LostSymbols) => "the text has lost symbols",
             Self::Unjudged(UnjudgedReason::Reading) => "by reading",
@@ -141,14 +141,14 @@ impl Basis {
 
     /// The verdict.
     pub fn verdict(&self) -> ClaimVerdict {
-        match (self, self.claim().map(PrintedClaim::told)) {
-            (Self::Unjudged(..), Some(Told::Fails)) => ClaimVerdict::Differs,
+        match (self, self.claim().map(PrintedClaim::decision)) {
+            (Self::Unjudged(..), Some(Decision::Fails)) => ClaimVerdict::Differs,
             (Self::Unjudged(reason, _), _) => ClaimVerdict::Unjudged(*reason),
-            (_, Some(Told::Open) | None) => ClaimVerdict::Untold,
-            (Self::Computed(_), Some(Told::Holds)) => ClaimVerdict::Unjudged(UnjudgedReason::Arithmetic),
-            (_, Some(Told::Holds)) => ClaimVerdict::Agrees,
-            (Self::Computed(_) | Self::Defined(_), Some(Told::Fails)) => ClaimVerdict::Misprint,
-            (Self::Measured(_), Some(Told::Fails)) => ClaimVerdict::Differs,
+            (_, Some(Decision::Open) | None) => ClaimVerdict::Undecided,
+            (Self::Computed(_), Some(Decision::Holds)) => ClaimVerdict::Unjudged(UnjudgedReason::Arithmetic),
+            (_, Some(Decision::Holds)) => ClaimVerdict::Agrees,
+            (Self::Computed(_) | Self::Defined(_), Some(Decision::Fails)) => ClaimVerdict::Misprint,
+            (Self::Measured(_), Some(Decision::Fails)) => ClaimVerdict::Differs,
         }
     }
 }
@@ -223,6 +223,9 @@ impl ItemLine {
         if let Some((claim, more)) = self.basis.claim_mut().zip(other.basis.claim()) {
             claim.pool(more);
         }
+        let kinds =
+            [&self.basis, &other.basis].map(|basis| (std::mem::discriminant(basis), basis.claim().is_some()));
+        assert_eq!(kinds[0], kinds[1], "{}, {}: judged in the same way at each seed", self.item, self.of);
     }
 }
 
@@ -306,8 +309,8 @@ impl SectionAnswers {
                 has the interval of the mean over the seeds (Student's t, 99 % for all numbers of a line \
                 together) and the range that the statement wants; the verdict is \"agrees\" if the whole \
                 interval lies in it, \"differs\" if it lies beyond. In brackets: what a line that is not \
-                judged has to meet all the same, a theory or an independent computation; if it does not, \
-                the verdict is \"differs\".",
+                judged has to meet all the same, a theory or an independent computation; if its interval \
+                lies beyond, the verdict is \"differs\".",
             "item | of | printed | measured | judged by | over seeds | verdict | reason",
         );
         for line in &self.lines {
@@ -343,7 +346,7 @@ fn meaning(verdict: ClaimVerdict) -> &'static str {
         ClaimVerdict::Misprint => {
             "it is beyond, the source's own definitions decide, and no reading rescues the print"
         }
-        ClaimVerdict::Untold => "the interval has values of both; the line says how many seeds would tell",
+        ClaimVerdict::Undecided => "the interval has values of both; the line says how many seeds would tell",
         ClaimVerdict::Unjudged(UnjudgedReason::Arithmetic) => {
             "it could not be otherwise: arithmetic, or print beside print"
         }

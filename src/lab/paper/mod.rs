@@ -17,7 +17,6 @@
 //! A new item is a line of `items.tsv` and a section in the source's folder.
 
 mod claim;
-mod interval;
 mod line;
 mod sources;
 
@@ -29,7 +28,7 @@ mod staged;
 
 use std::path::PathBuf;
 
-pub use claim::{ClaimedNumber, Matters, PrintedClaim, Told};
+pub use claim::{ClaimedNumber, Decision, Matters, PrintedClaim};
 pub use line::{Basis, ClaimVerdict, ItemLine, SectionAnswers, UnjudgedReason};
 pub use sources::{ITEMS, Item, PaperSource};
 
@@ -182,9 +181,9 @@ impl Study for Paper {
         let is_wanted = |section: &&Section| self.item.is_none_or(|item| section.items.contains(&item.id));
         let mut all = SectionAnswers::default();
         for section in self.source.sections().iter().filter(is_wanted) {
-            all += section.pooled(&work, self.seeds.max(2))?;
+            all += section.pooled(&work, self.seeds)?;
         }
-        let (first, last) = (bench.seed, bench.seed + self.seeds.max(2) as u64 - 1);
+        let (first, last) = (bench.seed, bench.seed + self.seeds as u64 - 1);
         let mut about = format!(
             "{} Over the seeds {first} to {last}; formulas have none. Tables and plots are of seed {first}.",
             self.source.about()
@@ -192,6 +191,9 @@ impl Study for Paper {
         if self.scale < 1.0 {
             about += &format!(" At {} of the full sizes.", self.scale);
         }
-        Ok(all.findings(self.source, about))
+        let findings = all.findings(self.source, about);
+        // A page of one item does not replace that of all.
+        let name = self.item.map_or(findings.name, |item| item.id.to_owned());
+        Ok(Findings { name, ..findings })
     }
 }

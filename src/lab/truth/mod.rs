@@ -92,7 +92,21 @@ impl fmt::Display for OwnMeasure {
 /// # Errors
 /// If an input cannot be read.
 pub fn texts(inputs: Vec<Input>, rules: &TextRules) -> Result<BTreeMap<DocId, String>, EvaluateError> {
-    alive(inputs, rules, |text| text.into_owned())
+    Ok(alive(inputs, rules, |text| text.into_owned())?
+        .into_iter()
+        .map(|(id, (_, text))| (id, text))
+        .collect())
+}
+
+/// The same in the order of reading.
+///
+/// # Errors
+/// If an input cannot be read.
+pub fn read(inputs: Vec<Input>, rules: &TextRules) -> Result<Vec<(DocId, String)>, EvaluateError> {
+    let alive = alive(inputs, rules, |text| text.into_owned())?;
+    let mut read: Vec<_> = alive.into_iter().map(|(id, (at, text))| (at, id, text)).collect();
+    read.sort_unstable_by_key(|(at, ..)| *at);
+    Ok(read.into_iter().map(|(_, id, text)| (id, text)).collect())
 }
 
 /// The ids of the documents alive at the end of the inputs.
@@ -100,21 +114,28 @@ pub fn texts(inputs: Vec<Input>, rules: &TextRules) -> Result<BTreeMap<DocId, St
 /// # Errors
 /// If an input cannot be read.
 pub fn ids(inputs: Vec<Input>, rules: &TextRules) -> Result<BTreeMap<DocId, ()>, EvaluateError> {
-    alive(inputs, rules, |_| ())
+    Ok(alive(inputs, rules, |_| ())?.into_keys().map(|id| (id, ())).collect())
 }
 
+/// The documents alive at the end, each with the number of its last event. Bad records are counted, and their
+/// numbers logged.
 fn alive<T>(
     inputs: Vec<Input>,
     rules: &TextRules,
     keep: impl Fn(Cow<'_, str>) -> T,
-) -> Result<BTreeMap<DocId, T>, EvaluateError> {
-    let mut alive = BTreeMap::new();
-    for_each_event(inputs, &rules.columns(), &BadRecords::new(OnError::Count, None), |_, event| match event
-        .text
-    {
-        Some(text) => drop(alive.insert(event.id, keep(text))),
-        None => drop(alive.remove(&event.id)),
+) -> Result<BTreeMap<DocId, (usize, T)>, EvaluateError> {
+    let (mut alive, mut events) = (BTreeMap::new(), 0);
+    let bad = BadRecords::new(OnError::Count, None);
+    for_each_event(inputs, &rules.columns(), &bad, |_, event| {
+        events += 1;
+        match event.text {
+            Some(text) => drop(alive.insert(event.id, (events, keep(text)))),
+            None => drop(alive.remove(&event.id)),
+        }
     })?;
+    for (reason, records) in bad.counts() {
+        tracing::warn!(records, reason, "bad records are no documents here");
+    }
     Ok(alive)
 }
 

@@ -63,7 +63,7 @@ fn name(text: &str) -> String {
 pub(super) fn page(subject: &Subject) -> String {
     let mut examiner = Examiner::new(&subject.plan);
     let [a, b] = subject.texts.each_ref().map(|text| examiner.examine(&text.text));
-    let compared = a.sketched.as_ref().zip(b.sketched.as_ref()).map(|(x, y)| examiner.compare(x, y));
+    let compared = examiner.compare_texts(&a, &b);
     let mut out = String::new();
     head(&mut out, subject);
     out.push_str("<h1>Two documents compared</h1>\n");

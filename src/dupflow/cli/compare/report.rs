@@ -55,13 +55,12 @@ fn answer(
     ruling: &PairRuling,
     examiner: &mut Examiner,
 ) {
-    let (Some(x), Some(y)) = (&a.sketched, &b.sketched) else {
+    let (Some(x), Some(y), Some(compared)) = (&a.sketched, &b.sketched, examiner.compare_texts(a, b)) else {
         let without = [a, b].into_iter().filter(|text| text.sketched.is_none());
         let emptiest = without.min_by_key(|text| text.tokens).expect("one of them has no sketch");
         let _ = writeln!(out, "{}", without_sketch(emptiest));
         return;
     };
-    let compared = examiner.compare(x, y);
     let copies = (x.id == y.id).then(|| examiner.exact(a, b));
     similarity(out, a, b, &compared, plan, examiner);
     let mut row = |what: &str, value: &str| {

@@ -8,6 +8,7 @@ use crate::cli::arguments::inputs::ColumnArgs;
 use crate::cli::arguments::problems::Problems;
 use crate::config::Plan;
 use crate::forecast::sample::{self, SampleReport};
+use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_lab::truth;
 
@@ -28,14 +29,21 @@ pub struct SampleArgs {
 impl SampleArgs {
     /// The inputs, if there are any. Reports a plan that is not measured on a sample.
     pub(in crate::cli) fn inputs(&self, plan: Option<&Plan>, problems: &mut Problems) -> Option<Vec<Input>> {
+        let layout = self.columns.layout();
         if self.sample.is_empty() {
+            if layout != InputLayout::default() || !self.columns.fields.is_empty() {
+                problems.note("--sample: expected, since other options name the fields of its records");
+            }
             return None;
         }
         self.columns.check(problems);
-        if let Some(what) = plan.and_then(sample::without) {
+        if !self.columns.fields.is_empty() {
+            problems.note("--field: has no effect with --sample, which is not measured for pairs.where");
+        }
+        if let Some(what) = plan.and_then(sample::obstacle) {
             problems.note(format_args!("--sample: not measured for {what}"));
         }
-        problems.take(Input::resolve(&self.sample, self.columns.layout()))
+        problems.take(Input::resolve(&self.sample, layout))
     }
 }
 
@@ -49,9 +57,9 @@ pub(in crate::cli) fn measured(
     documents: u64,
     workers: usize,
 ) -> anyhow::Result<SampleReport> {
-    let texts = truth::texts(inputs, &plan.scheme.text)?;
-    let (there, most) = (texts.len(), sample::MOST);
+    let read = truth::read(inputs, &plan.scheme.text)?;
+    let (there, most) = (read.len(), sample::MOST);
     ensure!(there > 1, "--sample: {there} document(s), expected two or more");
     ensure!(there <= most, "--sample: {there} documents, more than {most}: take a random part of them");
-    Ok(SampleReport::new(plan, &texts, documents, workers))
+    Ok(SampleReport::new(plan, read, documents, workers))
 }

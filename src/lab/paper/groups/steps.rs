@@ -75,8 +75,8 @@ pub(super) fn headline(_: &SectionContext<'_>) -> Result<SectionAnswers, Evaluat
             "2c/k can be ignored, so 1",
         )
         .measured(shown)
-        .judged(Basis::Measured(PrintedClaim::each(ignored.map(|ratio| (1.0, ratio)), Matters::From(0.05))))
-        .because("without it groups have 6.67 bits; a twentieth would matter"),
+        .judged(UnjudgedReason::Arithmetic)
+        .because("by its formula: without it groups have 6.67 bits"),
     );
     Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }

@@ -3,7 +3,7 @@
 use super::{ERROR, PAPER_LOOKS, SIZE, THRESHOLDS, filter};
 use crate::EvaluateError;
 use crate::paper::{
-    Basis, ItemLine, Matters, PrintedClaim, SectionAnswers, SectionContext, Told, UnjudgedReason,
+    Basis, Decision, ItemLine, Matters, PrintedClaim, SectionAnswers, SectionContext, UnjudgedReason,
 };
 use crate::plot::{Axis, Plot, Series};
 use crate::table::{ResultTable, row};
@@ -68,7 +68,7 @@ pub(super) fn tails(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateEr
             // Most of the table has six decimals.
             (if printed == "1" { "1.000000" } else { printed }, columns[column](&tails, m))
         };
-        let fits = |row| PrintedClaim::digits([one(row)]).told() == Told::Holds;
+        let fits = |row| PrintedClaim::digits([one(row)]).decision() == Decision::Holds;
         let rows = PRINTED.into_iter().filter(|row| fits(*row)).count();
         (rows, PrintedClaim::digits(PRINTED.map(one)))
     };

@@ -9,9 +9,9 @@
 
 /// Probability that some interval of a claim misses its mean, where samples follow a normal law. A claim of
 /// m numbers gives each of them an m-th of it.
-pub(super) const OUTSIDE: f64 = 0.01;
+pub const OUTSIDE: f64 = 0.01;
 
-/// Most seeds that [`seeds_to_tell`] looks for.
+/// Most seeds that [`seeds_to_decide`] looks for.
 const MOST_SEEDS: usize = 10_000;
 
 /// From this number of degrees of freedom on the quantile is that of this number: by less than 0.5 % too
@@ -36,7 +36,7 @@ fn beyond(x: f64, freedom: usize) -> f64 {
 }
 
 /// The x with P[|t| > x] = `outside`, for `freedom` degrees of freedom.
-fn student(outside: f64, freedom: usize) -> f64 {
+pub fn student(outside: f64, freedom: usize) -> f64 {
     let freedom = freedom.min(MOST_FREEDOM);
     let (mut low, mut high) = (0.0, 1e6);
     for _ in 0..80 {
@@ -47,30 +47,37 @@ fn student(outside: f64, freedom: usize) -> f64 {
 }
 
 /// The mean of samples, at least one.
-pub(super) fn mean(samples: &[f64]) -> f64 {
+pub fn mean(samples: &[f64]) -> f64 {
     // About the first, so that the mean of equal samples is each of them.
     let apart: f64 = samples.iter().map(|sample| sample - samples[0]).sum();
     samples[0] + apart / samples.len() as f64
 }
 
 /// The standard deviation of samples about their mean, with n - 1; 0 for one sample.
-pub(super) fn deviation(samples: &[f64]) -> f64 {
+pub fn deviation(samples: &[f64]) -> f64 {
     let mean = mean(samples);
     let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
     (squares / (samples.len().max(2) - 1) as f64).sqrt()
 }
 
 /// Half the width of the interval of a mean of `seeds` samples; 0 for one sample, which has no seed.
-pub(super) fn half_width(deviation: f64, seeds: usize, outside: f64) -> f64 {
+pub fn half_width(deviation: f64, seeds: usize, outside: f64) -> f64 {
     if seeds < 2 || deviation == 0.0 {
         return 0.0;
     }
     student(outside, seeds - 1) * deviation / (seeds as f64).sqrt()
 }
 
+/// Half the width of the interval that holds the value at one more seed, about the mean of two samples or
+/// more, with a probability of 1 - `outside`.
+pub fn half_width_of_next(samples: &[f64], outside: f64) -> f64 {
+    let n = samples.len() as f64;
+    student(outside, samples.len() - 1) * deviation(samples) * (1.0 + 1.0 / n).sqrt()
+}
+
 /// The least number of seeds whose interval is narrower than `distance` to each side; `None` if that is more
 /// than ten thousand.
-pub(super) fn seeds_to_tell(deviation: f64, distance: f64, outside: f64) -> Option<usize> {
+pub fn seeds_to_decide(deviation: f64, distance: f64, outside: f64) -> Option<usize> {
     let is_narrow = |seeds: usize| half_width(deviation, seeds, outside) < distance;
     // The width falls with each seed.
     let (mut few, mut enough) = (1, MOST_SEEDS);
@@ -113,9 +120,11 @@ mod tests {
         assert!((deviation(&samples) - 2.5_f64.sqrt()).abs() < 1e-12);
         let half = half_width(deviation(&samples), 5, OUTSIDE);
         assert!((half - 4.6041 * (2.5_f64 / 5.0).sqrt()).abs() < 1e-3, "{half}");
+        let next = half_width_of_next(&samples, OUTSIDE);
+        assert!((next - 4.6041 * (2.5_f64 * 1.2).sqrt()).abs() < 1e-3, "{next}");
         // A distance as wide as the interval needs one seed more.
-        assert_eq!(seeds_to_tell(deviation(&samples), 1.000_001 * half, OUTSIDE), Some(5));
-        assert_eq!(seeds_to_tell(deviation(&samples), 0.999 * half, OUTSIDE), Some(6));
-        assert_eq!(seeds_to_tell(1.0, 0.0, OUTSIDE), None);
+        assert_eq!(seeds_to_decide(deviation(&samples), 1.000_001 * half, OUTSIDE), Some(5));
+        assert_eq!(seeds_to_decide(deviation(&samples), 0.999 * half, OUTSIDE), Some(6));
+        assert_eq!(seeds_to_decide(1.0, 0.0, OUTSIDE), None);
     }
 }
