@@ -93,9 +93,7 @@ impl Clusters {
             let diff: isize = same.iter().map(|delta| delta.diff).sum();
             // The sum is zero if only the similarity changes.
             if diff != 0 {
-                let pair = &same[0].pair.pair;
-                let ends = Pair::new(self.graph.vertex(pair.lo()), self.graph.vertex(pair.hi()));
-                net.push((ends.expect("different documents are different vertices"), diff));
+                net.push((self.graph.ends(&same[0].pair.pair), diff));
             }
         }
         let touched = net.iter().flat_map(|(pair, _)| [*pair.lo(), *pair.hi()]).collect();

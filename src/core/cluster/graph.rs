@@ -92,6 +92,12 @@ impl Graph {
         }
     }
 
+    /// The vertices of a pair.
+    pub(super) fn ends(&mut self, pair: &Pair<DocId>) -> Pair<Vertex> {
+        let ends = Pair::new(self.vertex(pair.lo()), self.vertex(pair.hi()));
+        ends.expect("different documents are different vertices")
+    }
+
     /// The vertex of a document, if it has one.
     pub(super) fn find(&self, id: &DocId) -> Option<Vertex> {
         self.by_id.find(hash(id), |v| self.id(*v) == id).copied()

@@ -24,9 +24,11 @@
 //! members (at most `limit`), for stars also the pairs of their centres; O(log n) for a giant. Memory: every
 //! pair, and every document in a pair, once.
 //!
+//! [`Components`] labels documents without a limit, and without reporting the rest of a component.
 //! [`history`] records events of clusters over time. [`KeepRule`] selects one document of a cluster.
 
 mod clusters;
+mod components;
 mod forest;
 mod graph;
 pub mod history;
@@ -40,5 +42,6 @@ mod tours;
 mod tests;
 
 pub use clusters::{ClusterKind, Clusters};
+pub use components::Components;
 pub use keep::{Age, KeepFacts, KeepRule};
 pub use report::ClusterReport;

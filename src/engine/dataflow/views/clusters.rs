@@ -1,18 +1,18 @@
-//! Clusters of the views: the connected components of the pairs, by differential's iteration.
-//!
-//! Each document has a label, at first its own id if it is the smaller one of a pair, and takes the smallest
-//! label of its neighbours until none changes. A change costs the documents whose labels change, times the
-//! rounds that a label needs to reach them. A component that loses its smallest member is labelled again.
+//! Clusters of the views: the connected components of the pairs, on one worker.
 
 use std::cmp::{Ordering, Reverse};
 
-use differential_dataflow::VecCollection;
-use differential_dataflow::algorithms::graphs::propagate::propagate_core;
+use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::operators::{CountTotal, ThresholdTotal};
+use differential_dataflow::{AsCollection, VecCollection};
+use timely::dataflow::channels::pact::Exchange;
 
 use super::collections::{Documents, Ends, Ranked, ViewGroup, concatenated};
 use super::grouping::Grouping;
+use crate::dataflow::operator::epochs::by_epoch;
+use dupflow_core::cluster::Components;
 use dupflow_core::doc::DocId;
+use dupflow_core::pair::Pair;
 use dupflow_core::time::Epoch;
 use dupflow_core::views::{Group, size_class};
 
@@ -21,6 +21,9 @@ pub(super) struct ClusterGroups<'scope> {
     pub(super) counted: Option<VecCollection<'scope, Epoch, ViewGroup, isize>>,
     pub(super) ranked: Option<VecCollection<'scope, Epoch, (ViewGroup, Ranked), isize>>,
 }
+
+/// Two documents that are a pair.
+type Edge = (DocId, DocId);
 
 /// A group of a view with a cluster in it, and the number of the cluster's documents.
 type ClusterInGroup = (ViewGroup, (u64, DocId));
@@ -57,9 +60,17 @@ pub(super) fn groups<'scope>(
 
 /// The documents that are in a pair, each with the smallest id of its component.
 fn components<'scope>(pairs: &Ends<'scope>) -> VecCollection<'scope, Epoch, (DocId, DocId), isize> {
-    let edges = pairs.clone().flat_map(|(a, b)| [(a.clone(), b.clone()), (b, a)]);
-    let labels = pairs.clone().map(|(a, _)| (a.clone(), a));
-    propagate_core(edges.arrange_by_key_named("Neighbours"), labels, |_| 0)
+    let mut components = Components::default();
+    let to_one = Exchange::new(|_: &(Edge, Epoch, isize)| 0);
+    let labels = by_epoch(pairs.inner.clone(), to_one, "Components", move |epoch, changes, emit| {
+        let mut changes: Vec<(Edge, isize)> =
+            changes.into_iter().map(|(pair, _, diff)| (pair, diff)).collect();
+        consolidate(&mut changes);
+        let changes =
+            changes.into_iter().map(|((a, b), diff)| (Pair::new(a, b).expect("two documents"), diff));
+        components.advance(changes).into_iter().for_each(|(label, diff)| emit((label, epoch, diff)));
+    });
+    labels.as_collection()
 }
 
 /// The clusters in the groups of their members, in each group once.

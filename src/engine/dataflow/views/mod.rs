@@ -1,5 +1,5 @@
 //! Views: the aggregates of [`dupflow_core::views`], by differential dataflow over the changes of pairs and
-//! of live documents.
+//! of live documents. Components are those of [`dupflow_core::cluster`], on one worker.
 //!
 //! ```text
 //! documents ─ arranged by id ─┬──────────────────────────────────────────┬─ count ─┐
