@@ -118,6 +118,8 @@ pub mod pair;
 pub mod pair_rule;
 pub mod probability;
 #[doc(hidden)]
+pub mod reconcile;
+#[doc(hidden)]
 pub mod run;
 pub mod sketch;
 pub mod text;

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead};
 use std::sync::Arc;
 
-use super::cluster_changes::{ClusterChanges, count};
+use super::book::{Book, count};
 use super::contract::{EndList, Sink};
 use super::destination::Destination;
 use super::rows::cluster_json::{ReportChange, ReportSums};
@@ -36,7 +36,7 @@ use dupflow_core::time::{Epoch, EpochTimes, Progress};
 #[derive(Debug)]
 pub struct ClusterDeltaLines<R> {
     out: R,
-    changes: ClusterChanges,
+    book: Book,
     /// The times of the next epoch, if changes have them.
     times: Option<EpochTimes>,
 }
@@ -51,7 +51,7 @@ impl<W: Destination> ClusterDeltaLines<JsonLines<W>> {
 impl<R: RowWriter> ClusterDeltaLines<R> {
     /// As `new`, for any row format.
     pub fn with_rows(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
-        Self { out, changes: ClusterChanges::new(clusters, metrics), times: None }
+        Self { out, book: Book::new(clusters).with_clusters(metrics), times: None }
     }
 
     /// Sets whether each change has the times of its epoch.
@@ -78,12 +78,12 @@ impl<R: RowWriter> Sink for ClusterDeltaLines<R> {
         for line in self.out.lines()?.lines() {
             sum.add(line?.as_bytes())?;
         }
-        self.changes.correct(sum.reports()?);
+        self.book.correct_clusters(&sum.reports()?);
         Ok(BTreeSet::new())
     }
 
     fn restored(&mut self, deltas: &[Delta]) {
-        self.changes.advance(deltas);
+        self.book.restored(deltas);
     }
 
     fn times(&mut self, times: EpochTimes) {
@@ -91,13 +91,13 @@ impl<R: RowWriter> Sink for ClusterDeltaLines<R> {
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        let changes = self.changes.advance(deltas);
-        self.write(progress.epoch, &changes)
+        let answers = self.book.advance(deltas);
+        self.write(progress.epoch, &answers.clusters)
     }
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
-        let corrections = self.changes.corrections(mark);
-        self.write(mark.progress.epoch, &corrections)?;
+        let answers = self.book.corrections(mark);
+        self.write(mark.progress.epoch, &answers.clusters)?;
         self.out.commit(mark)
     }
 

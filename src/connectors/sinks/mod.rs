@@ -1,11 +1,11 @@
 //! Sinks: the deltas of closed epochs in; files, lists or (in tests) memory out. Topics are in
 //! [`crate::kafka`], tables in [`crate::tables`].
 
-pub(crate) mod cluster_changes;
+pub(crate) mod book;
 mod clusters;
 mod contained;
 mod contract;
-pub(crate) mod decisions;
+mod decision_lines;
 mod deferred;
 mod destination;
 pub(crate) mod items;
@@ -18,10 +18,11 @@ pub(crate) mod rows;
 pub mod side;
 mod units;
 
+pub use book::{Decision, DecisionMode, Repetition};
 pub use clusters::{ClusterDeltaLines, ClusterLines};
 pub use contained::removed as contained_in_kept;
 pub use contract::{EndList, OutputGuard, Sink};
-pub use decisions::{Decision, DecisionLines, DecisionMode, Repetition};
+pub use decision_lines::DecisionLines;
 pub use deferred::{DeferredWriter, Publication};
 pub use destination::Destination;
 pub use items::{AboveLimit, BenchmarkCounts, ItemCounts, ItemCountsSlot, ItemOutput, ItemRules, ItemSink};

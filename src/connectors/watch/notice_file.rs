@@ -10,7 +10,6 @@
 //! that difference have the epoch at which the output stood. It is never ahead: a commit writes here after
 //! the main output.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +21,7 @@ use crate::failpoint;
 use crate::owned::OwnedFile;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::SharesBeside;
+use dupflow_core::reconcile::Reconcile;
 use dupflow_core::run::watch::{DurableNotice, Notice, WatchMatch};
 use dupflow_core::time::Epoch;
 
@@ -50,10 +50,8 @@ const BEGINNING: &[u8] = b"{\"epoch\":";
 pub struct NoticeFile {
     /// `None`: notices of the live run are only shown to other threads.
     file: Option<OwnedFile>,
-    /// What an earlier run has written accumulates to these; empty once the run is live.
-    held: BTreeMap<WatchMatch, i64>,
-    /// What the run has given so far, until it is live.
-    restored: BTreeMap<WatchMatch, i64>,
+    /// What the run has given so far, less what an earlier one has written; empty once the run is live.
+    restored: Reconcile<WatchMatch>,
     lines: Vec<u8>,
     unsynced: Vec<DurableNotice>,
     length: u64,
@@ -83,8 +81,7 @@ impl NoticeFile {
     pub fn without_file(board: Arc<NoticeBoard>) -> Self {
         Self {
             file: None,
-            held: BTreeMap::new(),
-            restored: BTreeMap::new(),
+            restored: Reconcile::default(),
             lines: Vec::new(),
             unsynced: Vec::new(),
             length: 0,
@@ -102,7 +99,7 @@ impl NoticeFile {
             let NoticeLine { epoch, diff, watch, id, similarity, shares } = parse(&line, self.count)?;
             let similarity = shares.similarity(similarity);
             let of = WatchMatch { watch, id, similarity };
-            add(&mut self.held, &of, diff);
+            self.restored.held(of.clone(), diff.into());
             self.unsynced.push(DurableNotice { number: self.count, epoch, notice: Notice { of, diff } });
             length += line.len() as u64;
             if self.unsynced.len() >= 2 * NoticeBoard::HELD {
@@ -126,7 +123,7 @@ impl NoticeFile {
         if self.file.is_none() {
             return;
         }
-        notices.into_iter().for_each(|Notice { of, diff }| add(&mut self.restored, &of, diff));
+        notices.into_iter().for_each(|Notice { of, diff }| self.restored.given(of, diff.into()));
     }
 
     /// The run is live, and the output stands at epoch `past`: writes the difference from what the file
@@ -135,19 +132,12 @@ impl NoticeFile {
     /// # Errors
     /// Any error of the file.
     pub fn live(&mut self, past: Epoch) -> io::Result<u64> {
-        let mut difference = std::mem::take(&mut self.restored);
-        for (of, held) in std::mem::take(&mut self.held) {
-            let n = difference.entry(of).or_default();
-            *n -= held;
-        }
-        let mut notices = Vec::new();
-        for (of, n) in difference {
-            for _ in 0..n.unsigned_abs() {
-                notices.push(Notice { of: of.clone(), diff: if n > 0 { 1 } else { -1 } });
-            }
-        }
         // A match with another similarity ends before it begins.
-        notices.sort_by(|a, b| (&a.of.watch, &a.of.id, a.diff).cmp(&(&b.of.watch, &b.of.id, b.diff)));
+        let changes = std::mem::take(&mut self.restored)
+            .changes(|a, b| (&a.watch, &a.id).cmp(&(&b.watch, &b.id)))
+            .into_iter();
+        let notices: Vec<_> =
+            changes.map(|(of, diff)| Notice { of, diff: if diff > 0 { 1 } else { -1 } }).collect();
         self.epoch(past, &notices)?;
         self.commit()?;
         Ok(notices.len() as u64)
@@ -210,14 +200,6 @@ pub(super) fn parse(line: &[u8], number: u64) -> io::Result<NoticeLine> {
         let what = format!("line {number} is no notice ({error}): move the file away");
         io::Error::new(io::ErrorKind::InvalidData, what)
     })
-}
-
-fn add(sum: &mut BTreeMap<WatchMatch, i64>, of: &WatchMatch, diff: i8) {
-    let n = sum.entry(of.clone()).or_default();
-    *n += i64::from(diff);
-    if *n == 0 {
-        sum.remove(of);
-    }
 }
 
 impl std::fmt::Debug for NoticeFile {

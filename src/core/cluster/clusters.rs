@@ -1,13 +1,13 @@
 //! The clusters of the present pairs, and the changes of their reports.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::Graph;
 use super::report::ClusterReport;
 use super::star;
 use super::tours::Vertex;
 use crate::doc::DocId;
-use crate::pair::{Delta, Pair};
+use crate::pair::{Delta, Pair, Similarity};
 
 /// What a cluster is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Clusters {
     kind: ClusterKind,
     limit: usize,
     graph: Graph,
+    /// The similarity of each pair, both ways, if that is asked for.
+    similarities: Option<BTreeMap<(Vertex, Vertex), Similarity>>,
 }
 
 impl Clusters {
@@ -33,7 +35,13 @@ impl Clusters {
 
     /// No clusters. A component of more than `limit` documents will be a giant.
     pub fn new(kind: ClusterKind, limit: usize) -> Self {
-        Self { kind, limit, graph: Graph::new() }
+        Self { kind, limit, graph: Graph::new(), similarities: None }
+    }
+
+    /// Also holds the similarity of each pair: about 60 bytes. There must be no pair yet.
+    #[must_use]
+    pub fn with_similarities(self) -> Self {
+        Self { similarities: Some(BTreeMap::new()), ..self }
     }
 
     /// Applies the changes of one epoch, consolidated and sorted by pair. Returns the changes of reports,
@@ -62,6 +70,23 @@ impl Clusters {
         let (net, touched) = self.net(changes);
         self.apply(net);
         touched.into_iter().for_each(|vertex| self.graph.prune(vertex));
+    }
+
+    /// The documents that are in a pair, in any order.
+    pub fn documents(&self) -> Vec<DocId> {
+        self.graph.vertices().into_iter().map(|vertex| self.graph.id(vertex).clone()).collect()
+    }
+
+    /// The documents that a document is in a pair with, each with their similarity as the document has it, in
+    /// any order.
+    ///
+    /// # Panics
+    /// If similarities are not held.
+    pub fn neighbours(&self, document: &DocId) -> impl Iterator<Item = (&DocId, Similarity)> {
+        let similarities = self.similarities.as_ref().expect("they are asked for");
+        let of = self.graph.find(document).into_iter();
+        let near = of.flat_map(|vertex| similarities.range((vertex, 0)..=(vertex, Vertex::MAX)));
+        near.map(|((_, other), similarity)| (self.graph.id(*other), *similarity))
     }
 
     /// Whether a document is in a component above the limit.
@@ -95,9 +120,28 @@ impl Clusters {
             if diff != 0 {
                 net.push((self.graph.ends(&same[0].pair.pair), diff));
             }
+            self.assign(same, diff);
         }
         let touched = net.iter().flat_map(|(pair, _)| [*pair.lo(), *pair.hi()]).collect();
         (net, touched)
+    }
+
+    /// Holds the similarity that changes of one pair leave, if that is asked for.
+    fn assign(&mut self, same: &[Delta], diff: isize) {
+        let Some(similarities) = &mut self.similarities else { return };
+        let pair = &same[0].pair.pair;
+        let Some(ends) = self.graph.find(pair.lo()).zip(self.graph.find(pair.hi())) else { return };
+        let come = same.iter().rfind(|delta| delta.diff > 0).map(|delta| delta.pair.similarity);
+        for (from, similarity) in [(ends, come), ((ends.1, ends.0), come.map(Similarity::flipped))] {
+            match similarity {
+                // One that comes and goes within the epoch is not there.
+                Some(similarity) if diff > 0 || similarities.contains_key(&from) => {
+                    similarities.insert(from, similarity);
+                }
+                Some(_) => {}
+                None => drop(similarities.remove(&from)),
+            }
+        }
     }
 
     fn apply(&mut self, mut net: Vec<(Pair<Vertex>, isize)>) {

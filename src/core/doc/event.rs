@@ -1,6 +1,7 @@
 //! Events of documents, their positions, and records that are not valid events.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -41,7 +42,7 @@ pub struct Letter {
 }
 
 /// The facts of a live document besides its text, from its last event.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Facts {
     /// Time of the event in unix seconds, from the source; `None` if the source has none.
     pub ts: Option<f64>,
@@ -50,6 +51,32 @@ pub struct Facts {
     pub bytes: u32,
     /// Its position in the source.
     pub position: Position,
+}
+
+impl Eq for Facts {}
+
+impl PartialEq for Facts {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl PartialOrd for Facts {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Facts {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // A place may store no sign of a zero.
+        let ts = |facts: &Self| facts.ts.map(|ts| ts + 0.0);
+        let of_time = match (ts(self), ts(other)) {
+            (Some(a), Some(b)) => a.total_cmp(&b),
+            (a, b) => a.is_some().cmp(&b.is_some()),
+        };
+        of_time.then(self.bytes.cmp(&other.bytes)).then(self.position.cmp(&other.position))
+    }
 }
 
 /// The change of a document in an epoch.

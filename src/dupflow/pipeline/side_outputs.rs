@@ -17,9 +17,10 @@ use crate::config::{NoticesConfig, ViewConfig};
 use dupflow_connectors::failpoint;
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::owned::OwnedFile;
-use dupflow_connectors::sinks::side::{FinalRows, RestoredRows, SideDelta, SideLines, SideRow};
+use dupflow_connectors::sinks::side::{FinalRows, SideDelta, SideLines, SideRow};
 use dupflow_connectors::sinks::{Destination, MarkedFile, Sink};
 use dupflow_core::pair::SharesBeside;
+use dupflow_core::reconcile::Reconcile;
 use dupflow_core::run::view_tables::ViewTables;
 use dupflow_core::run::watch::{Notice, WatchMatch};
 use dupflow_core::time::Epoch;
@@ -56,8 +57,8 @@ enum SideDestination {
     Lines(SideLines<Box<dyn Destination + Send>>),
     /// The rows that are left at the end, to a file.
     Final(FinalRows<BufWriter<OwnedFile>>),
-    /// Every change, with the main output; with the rows before the run is live.
-    Main(Option<RestoredRows>),
+    /// Every change, with the main output; before the run is live, what the corpus gives less what it holds.
+    Main(Option<Reconcile<SideRow>>),
 }
 
 impl SideOutputs {
@@ -87,12 +88,12 @@ impl SideOutputs {
                 opened.add(at, &name, false, to).map_err(|error| (name, error))?;
             }
             for name in view.topic.iter().chain(&view.table) {
-                let to = || Ok(SideDestination::Main(Some(RestoredRows::default())));
+                let to = || Ok(SideDestination::Main(Some(Reconcile::default())));
                 opened.add(at, name, true, to).map_err(|error| (name.clone(), error))?;
             }
         }
         for name in notices.into_iter().flat_map(|notices| notices.topic.iter().chain(&notices.table)) {
-            let to = SideDestination::Main(Some(RestoredRows::default()));
+            let to = SideDestination::Main(Some(Reconcile::default()));
             opened.outputs.push(SideOutput { takes: TakenRows::Notices, name: name.clone(), to });
         }
         Ok(opened)
@@ -145,7 +146,7 @@ impl SideOutputs {
     pub(in crate::pipeline) fn take_over_rows(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         for output in &mut self.outputs {
             if let SideDestination::Main(Some(rows)) = &mut output.to {
-                let read = sink.side_rows(&output.name, &mut |delta| rows.held(delta));
+                let read = sink.side_rows(&output.name, &mut |SideDelta { row, diff }| rows.held(row, diff));
                 read.map_err(|error| output.named(&error))?;
             }
         }
@@ -158,7 +159,8 @@ impl SideOutputs {
             match to {
                 SideDestination::Lines(lines) => lines.restored(takes.changes(&self.plans, epoch)),
                 SideDestination::Main(Some(rows)) => {
-                    takes.changes(&self.plans, epoch).into_iter().for_each(|delta| rows.restored(delta));
+                    let changes = takes.changes(&self.plans, epoch).into_iter();
+                    changes.for_each(|SideDelta { row, diff }| rows.given(row, diff));
                 }
                 SideDestination::Main(None) => {}
                 SideDestination::Final(rows) => takes.add_up(&self.plans, epoch, rows),
@@ -180,7 +182,7 @@ impl SideOutputs {
             let corrected = match &mut output.to {
                 SideDestination::Lines(lines) => lines.live(epoch, mark),
                 SideDestination::Main(rows) => {
-                    let differences = mem::take(rows).map(RestoredRows::differences).unwrap_or_default();
+                    let differences = mem::take(rows).map(SideDelta::differences).unwrap_or_default();
                     waits |= !differences.is_empty();
                     if differences.is_empty() { Ok(()) } else { sink.side(&output.name, epoch, &differences) }
                 }

@@ -9,7 +9,7 @@ use super::read;
 use crate::kafka::broker::{Admin, KEEPS_ALL, KafkaFailure};
 use crate::kafka::envelope::OutputEnvelope;
 use crate::mark::Standing;
-use crate::sinks::decisions::LastDecisions;
+use crate::sinks::book::LastDecisions;
 use crate::sinks::rows::cluster_json::{ReportSums, read_present};
 use crate::sinks::rows::pair_json::{ReadDelta, read_delta};
 use crate::sinks::side::SideDelta;

@@ -15,11 +15,9 @@ use super::transaction::Transactions;
 use crate::kafka::broker::{Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest};
 use crate::kafka::envelope::OutputEnvelope;
 use crate::mark::{Mark, Standing, Topic};
-use crate::sinks::cluster_changes::ClusterChanges;
-use crate::sinks::decisions::{DecisionBook, LastDecisions};
-use crate::sinks::rows::cluster_json::ReportChange;
+use crate::sinks::book::{Answers, Book, LastDecisions};
 use crate::sinks::side::SideDelta;
-use crate::sinks::{Decision, DecisionMode, OutputGuard, PairStyle, Sink, StandardError};
+use crate::sinks::{DecisionMode, OutputGuard, PairStyle, Sink, StandardError};
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
@@ -33,10 +31,8 @@ const INSPECT_WAIT: Duration = Duration::from_secs(2);
 pub struct KafkaSink {
     output: KafkaOutput,
     evidence: Option<StandardError>,
-    /// Present if changes of clusters are written instead of pairs.
-    clusters: Option<ClusterChanges>,
-    /// Present if decisions are written instead of pairs.
-    decisions: Option<DecisionBook>,
+    /// Present if changes of clusters or decisions are written instead of pairs.
+    book: Option<Book>,
     outgoing: Outgoing,
     transactions: Transactions,
     /// The last mark in the topic, on which the next commit builds.
@@ -80,8 +76,7 @@ impl KafkaSink {
             transactions: Transactions::new(&output, &owned),
             output,
             evidence,
-            clusters: None,
-            decisions: None,
+            book: None,
             outgoing: Outgoing::default(),
             known: None,
             found: None,
@@ -97,27 +92,27 @@ impl KafkaSink {
         clusters: Clusters,
         metrics: Arc<Metrics>,
     ) -> Self {
-        Self { decisions: Some(DecisionBook::new(mode, clusters, metrics)), ..Self::new(output, None) }
+        Self { book: Some(Book::new(clusters).with_decisions(mode, metrics)), ..Self::new(output, None) }
     }
 
     /// As [`Self::new`], but writes changes of clusters. `clusters` must be empty.
     pub fn for_clusters(output: KafkaOutput, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
-        let changes = ClusterChanges::new(clusters, metrics);
-        Self { clusters: Some(changes), ..Self::new(output, None) }
+        Self { book: Some(Book::new(clusters).with_clusters(metrics)), ..Self::new(output, None) }
     }
 
-    /// Encodes changes of clusters for the next commit.
-    fn encode_changes(&mut self, epoch: Epoch, changes: &[ReportChange]) -> io::Result<()> {
+    /// When decisions are written; `None` if they are not.
+    fn decides(&self) -> Option<DecisionMode> {
+        self.book.as_ref().and_then(Book::decides)
+    }
+
+    /// Encodes answers for the next commit.
+    fn encode(&mut self, epoch: Epoch, Answers { clusters, decisions }: &Answers) -> io::Result<()> {
         match self.output.envelope {
-            OutputEnvelope::Delta => self.outgoing.changes(epoch, changes),
-            OutputEnvelope::Upsert => self.outgoing.memberships(epoch, changes),
+            OutputEnvelope::Delta => self.outgoing.changes(epoch, clusters)?,
+            OutputEnvelope::Upsert => self.outgoing.memberships(epoch, clusters)?,
         }
-    }
-
-    /// Encodes decisions for the next commit.
-    fn encode_decisions(&mut self, epoch: Epoch, decisions: &[Decision]) -> io::Result<()> {
-        let mode = self.decisions.as_ref().map(DecisionBook::mode);
-        self.outgoing.decisions(epoch, decisions, mode == Some(DecisionMode::Current))
+        let is_current = self.decides() == Some(DecisionMode::Current);
+        self.outgoing.decisions(epoch, decisions, is_current)
     }
 
     /// Creates missing topics, with retention settings under which the broker deletes nothing.
@@ -179,9 +174,9 @@ impl Sink for KafkaSink {
         self.ensure_topics().map_err(io_error)?;
         self.known = self.transactions.take_over().map_err(io_error)?;
         let Some(found) = self.known.clone() else {
-            if let Some(book) = &mut self.decisions {
+            if let Some(book) = &mut self.book {
                 // Documents from a state that is there are missing in this new output.
-                book.correct(LastDecisions::default());
+                book.correct_decisions(LastDecisions::default());
             }
             return self.output.unmarked(None);
         };
@@ -221,17 +216,16 @@ impl Sink for KafkaSink {
     /// once all pairs are known.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         self.output.check_complete()?;
-        if let Some(book) = &mut self.decisions {
-            book.correct(self.output.decisions()?);
-            return Ok(BTreeSet::new());
-        }
-        let Some(clusters) = &mut self.clusters else {
+        let Some(book) = &mut self.book else {
             let (pairs, have_sides) = self.output.pairs()?;
             // Its corrections are written as its records are.
             self.outgoing.style.sides |= have_sides;
             return Ok(pairs);
         };
-        clusters.correct(self.output.reports()?);
+        match book.decides() {
+            Some(_) => book.correct_decisions(self.output.decisions()?),
+            None => book.correct_clusters(&self.output.reports()?),
+        }
         Ok(BTreeSet::new())
     }
 
@@ -240,17 +234,12 @@ impl Sink for KafkaSink {
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
-        if let Some(book) = &mut self.decisions {
-            let decisions = book.advance(deltas);
-            self.encode_decisions(progress.epoch, &decisions)?;
-        }
         let evidence = self.evidence.as_ref();
-        match (&mut self.clusters, self.output.envelope) {
-            (Some(clusters), _) => {
-                let changes = clusters.advance(deltas);
-                self.encode_changes(progress.epoch, &changes)?;
+        match (&mut self.book, self.output.envelope) {
+            (Some(book), _) => {
+                let answers = book.advance(deltas);
+                self.encode(progress.epoch, &answers)?;
             }
-            _ if self.decisions.is_some() => {}
             (None, OutputEnvelope::Delta) => self.outgoing.deltas(progress.epoch, deltas, evidence)?,
             (None, OutputEnvelope::Upsert) => self.outgoing.upserts(progress.epoch, deltas, evidence)?,
         }
@@ -261,50 +250,43 @@ impl Sink for KafkaSink {
     }
 
     fn wants_documents(&self) -> bool {
-        self.decisions.is_some()
+        self.decides().is_some()
     }
 
     fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
-        if let Some(book) = &mut self.decisions {
+        if let Some(book) = &mut self.book {
             book.documents(changes);
         }
         Ok(())
     }
 
     fn wants_upserts(&self) -> bool {
-        self.decisions.is_some()
+        self.decides().is_some()
     }
 
     fn upserts(&mut self, upserts: &[UpsertedDoc]) -> io::Result<()> {
-        if let Some(book) = &mut self.decisions {
+        if let Some(book) = &mut self.book {
             book.upserts(upserts);
         }
         Ok(())
     }
 
     fn live(&mut self, _: Epoch) {
-        if let Some(book) = &mut self.decisions {
+        if let Some(book) = &mut self.book {
             book.live();
         }
     }
 
     fn restored(&mut self, deltas: &[Delta]) {
-        if let Some(book) = &mut self.decisions {
+        if let Some(book) = &mut self.book {
             book.restored(deltas);
-        }
-        if let Some(clusters) = &mut self.clusters {
-            clusters.advance(deltas);
         }
     }
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
-        if let Some(clusters) = &mut self.clusters {
-            let corrections = clusters.corrections(mark);
-            self.encode_changes(mark.progress.epoch, &corrections)?;
-        }
-        if let Some(book) = &mut self.decisions {
-            let corrections = book.corrections(mark);
-            self.encode_decisions(mark.progress.epoch, &corrections)?;
+        if let Some(book) = &mut self.book {
+            let answers = book.corrections(mark);
+            self.encode(mark.progress.epoch, &answers)?;
         }
         self.write(mark).map_err(io_error)
     }

@@ -3,9 +3,10 @@
 use std::io::{self, BufRead};
 use std::mem;
 
-use super::rows::{RestoredRows, SideDelta, SideRow};
+use super::rows::{SideDelta, SideRow};
 use crate::mark::Mark;
 use crate::sinks::destination::Destination;
+use dupflow_core::reconcile::Reconcile;
 use dupflow_core::time::Epoch;
 
 /// Writes the changes of rows to a destination of bytes. In a file with a mark of its own the lines of a
@@ -13,8 +14,8 @@ use dupflow_core::time::Epoch;
 #[derive(Debug)]
 pub struct SideLines<W> {
     out: W,
-    /// `None` after the run is live.
-    restored: Option<RestoredRows>,
+    /// What the restored corpus gives, less what the lines hold; `None` after the run is live.
+    restored: Option<Reconcile<SideRow>>,
     /// Whether lines wait for a commit.
     is_changed: bool,
 }
@@ -22,7 +23,7 @@ pub struct SideLines<W> {
 impl<W: Destination> SideLines<W> {
     /// Writes to `out`.
     pub fn new(out: W) -> Self {
-        Self { out, restored: Some(RestoredRows::default()), is_changed: false }
+        Self { out, restored: Some(Reconcile::default()), is_changed: false }
     }
 
     /// Takes the destination over, and reads what it holds. Called once, first.
@@ -43,7 +44,8 @@ impl<W: Destination> SideLines<W> {
         let Standing::At(_) = self.out.take_over()? else { return Ok(()) };
         let restored = self.restored.get_or_insert_default();
         for line in self.out.lines()?.lines() {
-            restored.held(SideDelta::read("", &line?).map_err(remedy)?);
+            let SideDelta { row, diff } = SideDelta::read("", &line?).map_err(remedy)?;
+            restored.held(row, diff);
         }
         Ok(())
     }
@@ -53,7 +55,7 @@ impl<W: Destination> SideLines<W> {
         for SideDelta { row, diff } in deltas {
             // Lines have no keys.
             let row = SideRow { key: String::new(), ..row };
-            self.restored.get_or_insert_default().restored(SideDelta { row, diff });
+            self.restored.get_or_insert_default().given(row, diff);
         }
     }
 
@@ -63,7 +65,7 @@ impl<W: Destination> SideLines<W> {
     /// Any error of the destination.
     pub fn live(&mut self, epoch: Epoch, mark: &Mark) -> io::Result<()> {
         let Some(restored) = mem::take(&mut self.restored) else { return Ok(()) };
-        self.epoch(epoch, &restored.differences())?;
+        self.epoch(epoch, &SideDelta::differences(restored))?;
         self.commit(mark)
     }
 

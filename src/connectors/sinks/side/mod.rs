@@ -20,4 +20,4 @@ mod rows;
 
 pub use final_rows::FinalRows;
 pub use lines::SideLines;
-pub use rows::{RestoredRows, SideDelta, SideRow};
+pub use rows::{SideDelta, SideRow};

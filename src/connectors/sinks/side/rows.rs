@@ -1,9 +1,9 @@
-//! Rows of a side output, their changes, and the difference between two sums of them.
+//! Rows of a side output, and their changes.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::cmp::Ordering;
 use std::io;
 
+use dupflow_core::reconcile::Reconcile;
 use dupflow_core::time::Epoch;
 
 /// A row of a side output.
@@ -30,6 +30,12 @@ impl SideDelta {
         format!("{{\"epoch\":{epoch},\"diff\":{},{}}}", self.diff, self.row.json)
     }
 
+    /// The changes that make a side output right: rows that it loses first.
+    pub fn differences(rows: Reconcile<SideRow>) -> Vec<Self> {
+        let changes = rows.changes(|_, _| Ordering::Equal).into_iter();
+        changes.map(|(row, diff)| Self { row, diff }).collect()
+    }
+
     /// The change that a record is of; its row has this key.
     ///
     /// # Errors
@@ -50,47 +56,6 @@ impl SideDelta {
                 format!("expected the change of a row, found: {record}"),
             )
         })
-    }
-}
-
-/// What a side output holds, and what the restored corpus gives, until the run is live.
-#[derive(Clone, Debug, Default)]
-pub struct RestoredRows {
-    /// The rows of the corpus less those of the output.
-    difference: BTreeMap<SideRow, isize>,
-}
-
-impl RestoredRows {
-    /// Adds a change that the output holds.
-    pub fn held(&mut self, SideDelta { row, diff }: SideDelta) {
-        add(&mut self.difference, row, -diff);
-    }
-
-    /// Adds a change that the restored corpus gives.
-    pub fn restored(&mut self, SideDelta { row, diff }: SideDelta) {
-        add(&mut self.difference, row, diff);
-    }
-
-    /// The changes that make the output right: rows that it loses first.
-    pub fn differences(self) -> Vec<SideDelta> {
-        let mut deltas = Vec::new();
-        for (row, sum) in self.difference {
-            let change = SideDelta { row, diff: sum.signum() };
-            deltas.extend(std::iter::repeat_n(change, sum.unsigned_abs()));
-        }
-        // A stable sort: rows stay in order.
-        deltas.sort_by_key(|delta| delta.diff);
-        deltas
-    }
-}
-
-/// Adds to the sum of a row. A row whose sum is 0 is not held: a count that has changed a million times is a
-/// million rows, and one is left.
-pub(super) fn add<R: Ord>(sums: &mut BTreeMap<R, isize>, row: R, diff: isize) {
-    match sums.entry(row) {
-        Entry::Vacant(vacant) => drop(vacant.insert(diff)),
-        Entry::Occupied(sum) if *sum.get() == -diff => drop(sum.remove()),
-        Entry::Occupied(mut sum) => *sum.get_mut() += diff,
     }
 }
 
@@ -117,19 +82,5 @@ mod tests {
         ] {
             assert!(SideDelta::read("k", other).is_err(), "{other}");
         }
-    }
-
-    #[test]
-    fn the_difference_is_what_the_output_lacks_or_has_too_much() {
-        let mut rows = RestoredRows::default();
-        [("\"a\":1", 1), ("\"b\":1", 1), ("\"b\":1", -1), ("\"c\":1", 1)]
-            .into_iter()
-            .for_each(|(json, diff)| rows.held(delta(json, diff)));
-        [("\"a\":1", 1), ("\"b\":2", 1), ("\"d\":1", 1), ("\"d\":1", -1)]
-            .into_iter()
-            .for_each(|(json, diff)| rows.restored(delta(json, diff)));
-        assert_eq!(rows.difference.len(), 2, "what adds up to nothing is not held");
-        assert_eq!(rows.differences(), [delta("\"c\":1", -1), delta("\"b\":2", 1)]);
-        assert_eq!(RestoredRows::default().differences(), []);
     }
 }

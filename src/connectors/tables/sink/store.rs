@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::changes::TableChanges;
 use super::progress::{COUNTED, ForeignRows, ProgressRow};
 use crate::mark::Mark;
-use crate::sinks::decisions::LastDecisions;
+use crate::sinks::book::LastDecisions;
 use crate::sinks::side::SideRow;
 use crate::sinks::{Decision, DecisionMode, Repetition};
 use crate::tables::database::{Address, DatabaseFailure};

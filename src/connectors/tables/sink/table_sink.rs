@@ -14,14 +14,14 @@ use super::shape;
 use super::store::{Found, Look, TableOutput, TableStore, check_held, is_kept, must_write};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
-use crate::sinks::cluster_changes::ClusterChanges;
-use crate::sinks::decisions::{DecisionBook, LastDecisions};
+use crate::sinks::book::{Answers, Book, LastDecisions};
 use crate::sinks::side::SideDelta;
 use crate::sinks::{DecisionMode, OutputGuard, Sink, StandardError};
 use crate::tables::database::{DatabaseFailure, retry_until_reachable};
 use dupflow_core::cluster::{ClusterKind, Clusters};
 use dupflow_core::doc::{DocChange, DocId, Facts, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
+use dupflow_core::reconcile::Reconcile;
 use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::{Clock as _, Epoch, Progress, SystemClock};
 
@@ -36,10 +36,8 @@ pub struct TableSink {
     output: TableOutput,
     store: Box<dyn TableStore>,
     evidence: Option<StandardError>,
-    clusters: ClusterChanges,
+    book: Book,
     changes: TableChanges,
-    /// Present if decisions are written.
-    decisions: Option<DecisionBook>,
     /// Whether the run before wrote decisions.
     kept_decisions: bool,
     /// Whether the run before kept deltas.
@@ -63,37 +61,22 @@ impl TableSink {
         kind: ClusterKind,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let clusters = || Clusters::new(kind, usize::MAX);
-        let book = |mode| DecisionBook::new(mode, clusters(), Arc::clone(&metrics));
-        let decisions = output.decisions.map(book);
+        let mut book = Book::new(Clusters::new(kind, usize::MAX)).with_clusters(Arc::clone(&metrics));
+        if let Some(mode) = output.decisions {
+            book = book.with_decisions(mode, metrics);
+        }
         Self {
-            decisions,
+            book,
             kept_decisions: output.decisions.is_some(),
             output: output.clone(),
             store: open_store(output).expect("a deployment without the feature names no such database"),
             evidence,
-            clusters: ClusterChanges::new(clusters(), metrics),
             changes: TableChanges::default(),
             kept_deltas: output.deltas,
             commits: Arc::default(),
             relations: Vec::new(),
             alive: None,
         }
-    }
-
-    /// Adds the changes that make the table of documents equal to the live documents.
-    fn correct_documents(&mut self) -> io::Result<()> {
-        let Some(alive) = self.alive.take() else { return Ok(()) };
-        let stored = self.store.documents().map_err(io_error)?;
-        for (id, facts) in &alive {
-            if stored.get(id) != Some(facts) {
-                self.changes.documents.entry(id.clone()).or_insert(Some(*facts));
-            }
-        }
-        for id in stored.into_keys().filter(|id| !alive.contains_key(id)) {
-            self.changes.documents.entry(id).or_insert(None);
-        }
-        Ok(())
     }
 
     /// Parses the mark of the table.
@@ -123,6 +106,13 @@ impl TableSink {
             ))),
             (None, None) => Ok(Standing::New),
         }
+    }
+
+    /// Adds answers to the changes of the next commit.
+    fn add(&mut self, epoch: Epoch, Answers { clusters, decisions }: Answers) {
+        self.changes.clusters(&clusters);
+        let is_current = self.book.decides() == Some(DecisionMode::Current);
+        self.changes.decisions(epoch, decisions, is_current);
     }
 
     fn write(&mut self, mark: &Mark) -> io::Result<()> {
@@ -160,9 +150,7 @@ impl Sink for TableSink {
                 // Documents from state stored elsewhere are passed as restored, and are missing in these new
                 // tables.
                 self.alive = Some(BTreeMap::new());
-                if let Some(book) = &mut self.decisions {
-                    book.correct(LastDecisions::default());
-                }
+                self.book.correct_decisions(LastDecisions::default());
             }
         }
         self.relations = found.relations;
@@ -198,19 +186,20 @@ impl Sink for TableSink {
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         self.store.forget_counts().map_err(io_error)?;
         let stored = self.store.clusters().map_err(io_error)?;
-        self.clusters.correct(stored);
+        self.book.correct_clusters(&stored);
         self.alive = Some(BTreeMap::new());
         // Without the deltas of the runs in between, or of other programs that changed pairs, the table would
         // not add up to the pairs. It is filled with the first correction, whose mark says that deltas are
         // kept.
         let adds_up = !self.output.deltas || self.store.deltas_add_up().map_err(io_error)?;
         self.changes.deltas_anew = self.output.deltas != self.kept_deltas || !adds_up;
-        self.changes.decisions_anew = self.decisions.is_some() != self.kept_decisions;
-        if let Some(book) = &mut self.decisions {
+        let decides = self.book.decides().is_some();
+        self.changes.decisions_anew = decides != self.kept_decisions;
+        if decides {
             let is_there = self.kept_decisions;
             let there =
                 if is_there { self.store.decisions().map_err(io_error)? } else { LastDecisions::default() };
-            book.correct(there);
+            self.book.correct_decisions(there);
         }
         self.store.pairs().map_err(io_error)
     }
@@ -220,26 +209,20 @@ impl Sink for TableSink {
     }
 
     fn wants_upserts(&self) -> bool {
-        self.decisions.is_some()
+        self.book.decides().is_some()
     }
 
     fn upserts(&mut self, upserts: &[UpsertedDoc]) -> io::Result<()> {
-        if let Some(book) = &mut self.decisions {
-            book.upserts(upserts);
-        }
+        self.book.upserts(upserts);
         Ok(())
     }
 
     fn live(&mut self, _: Epoch) {
-        if let Some(book) = &mut self.decisions {
-            book.live();
-        }
+        self.book.live();
     }
 
     fn documents(&mut self, changes: &[DocChange], restored: bool) -> io::Result<()> {
-        if let Some(book) = &mut self.decisions {
-            book.documents(changes);
-        }
+        self.book.documents(changes);
         if !restored {
             self.changes.documents(changes);
         } else if let Some(alive) = &mut self.alive {
@@ -254,32 +237,29 @@ impl Sink for TableSink {
     }
 
     fn restored(&mut self, deltas: &[Delta]) {
-        self.clusters.advance(deltas);
-        if let Some(book) = &mut self.decisions {
-            book.restored(deltas);
-        }
+        self.book.restored(deltas);
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        if let Some(book) = &mut self.decisions {
-            let decisions = book.advance(deltas);
-            self.changes.decisions(progress.epoch, decisions, book.mode() == DecisionMode::Current);
-        }
-        let changed = self.clusters.advance(deltas);
-        self.changes.clusters(&changed);
+        let answers = self.book.advance(deltas);
+        self.add(progress.epoch, answers);
         self.changes.pairs(progress.epoch, deltas, self.evidence.as_ref(), self.output.deltas);
         Ok(())
     }
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
-        let corrections = self.clusters.corrections(mark);
-        self.changes.clusters(&corrections);
-        if let Some(book) = &mut self.decisions {
-            let decisions = book.corrections(mark);
-            self.changes.decisions(mark.progress.epoch, decisions, book.mode() == DecisionMode::Current);
-        }
-        if !mark.in_correction {
-            self.correct_documents()?;
+        let answers = self.book.corrections(mark);
+        self.add(mark.progress.epoch, answers);
+        if !mark.in_correction
+            && let Some(alive) = self.alive.take()
+        {
+            let mut documents = Reconcile::default();
+            alive.into_iter().for_each(|live| documents.given(live, 1));
+            self.store.documents().map_err(io_error)?.into_iter().for_each(|row| documents.held(row, 1));
+            for (id, row) in documents.rows(|(id, _)| id.clone()) {
+                // What this commit changes is newer.
+                self.changes.documents.entry(id).or_insert(row.map(|(_, facts)| facts));
+            }
         }
         self.write(mark)
     }

@@ -14,13 +14,12 @@
 //! else is at or behind it.
 //!
 //! Epochs before the run is live repeat what the output already holds, so their deltas are not written. If
-//! the output is to be corrected (another pipeline wrote it, or the state is lost), the committer adds up
-//! these deltas. Before the first live epoch it writes the difference between their sum and the pairs in the
-//! output as corrections. They are written in pieces, each with a commit; the marks of all but the last say
-//! that more follow. The state that is stored meanwhile has the same flag: a later run that finds it corrects
+//! the output is to be corrected (another pipeline wrote it, or the state is lost), the committer
+//! [reconciles](Reconcile) them with the pairs in the output. Before the first live epoch it writes the
+//! difference as corrections. They are written in pieces, each with a commit; the marks of all but the last
+//! say that more follow. The state that is stored meanwhile has the same flag: a later run that finds it corrects
 //! the output, even if the output still has the mark of an older run.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +35,7 @@ use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::watch::{NoticeFile, WatchList};
 use dupflow_core::doc::{DocChange, Letter, Position};
 use dupflow_core::pair::{Cause, Delta, DocPair};
+use dupflow_core::reconcile::Reconcile;
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::{
     Clock, Epoch, EpochTimes, LiveFrom, Offsets, Progress, unix_milliseconds, unix_seconds,
@@ -68,8 +68,8 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) looks: Option<Arc<TableLog>>,
     /// What has the list of inputs beside the mark, if the output has such a place.
     pub(in crate::pipeline) inputs: Option<InputFile>,
-    /// If the output is to be corrected: its pairs, and the sum of the deltas before the first live epoch.
-    pub(in crate::pipeline) corrected: Option<Corrected>,
+    /// If the output is to be corrected: the pairs before the first live epoch, less those of the output.
+    pub(in crate::pipeline) corrected: Option<Reconcile<DocPair>>,
     /// The epoch of the output when the run began, for the state that is stored before the run is live.
     pub(in crate::pipeline) past: Epoch,
     /// Publishes the committed positions of the input.
@@ -88,22 +88,21 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) sides: SideOutputs,
 }
 
-/// Two results to compare: the pairs in the output, and the summed deltas of this run.
-#[derive(Debug, Default)]
-pub(in crate::pipeline) struct Corrected {
-    pub(in crate::pipeline) there: BTreeSet<DocPair>,
-    pub(in crate::pipeline) here: BTreeMap<DocPair, isize>,
-}
-
 impl Committer {
-    /// A committer that continues from `past`.
+    /// A committer that continues from `past`. If the output is to be corrected, the sink is told its pairs.
     pub(in crate::pipeline) fn new(
-        sink: Box<dyn Sink + Send>,
+        mut sink: Box<dyn Sink + Send>,
         letters: Option<LetterFile>,
         keeper: Option<Keeper>,
         (bad, metrics): (Arc<BadRecords>, Arc<Metrics>),
         past: &mut Past,
     ) -> Self {
+        let corrected = past.output_pairs.take().map(|there| {
+            sink.restored(&there.iter().map(|pair| correction(pair.clone(), 1)).collect::<Vec<_>>());
+            let mut pairs = Reconcile::default();
+            there.into_iter().for_each(|pair| pairs.held(pair, 1));
+            pairs
+        });
         Self {
             sink,
             letters,
@@ -118,7 +117,7 @@ impl Committer {
             reading: past.reading.take(),
             looks: past.looks.take(),
             inputs: None,
-            corrected: past.output_pairs.take().map(|there| Corrected { there, here: BTreeMap::new() }),
+            corrected,
             past: past.mark.progress.epoch,
             announce: None,
             letters_up_to: std::mem::take(&mut past.letters_up_to),
@@ -390,11 +389,7 @@ impl Committer {
         self.pass_documents(&documents, true)?;
         match &mut self.corrected {
             None => self.sink.restored(&deltas),
-            Some(Corrected { here, .. }) => {
-                for Delta { pair, diff, .. } in deltas {
-                    *here.entry(pair).or_default() += diff;
-                }
-            }
+            Some(pairs) => deltas.into_iter().for_each(|Delta { pair, diff, .. }| pairs.given(pair, diff)),
         }
         let is_last = self.live.get() == Some(progress.epoch + 1);
         self.repeated = progress;
@@ -448,16 +443,11 @@ impl Committer {
 
     /// Writes the corrections, if the output is to be corrected and has not been yet.
     fn correct(&mut self) -> Result<(), RunError> {
-        let Some(Corrected { there, here }) = self.corrected.take() else { return Ok(()) };
+        let Some(pairs) = self.corrected.take() else { return Ok(()) };
         let progress = self.repeated.clone();
-        let here: BTreeSet<DocPair> =
-            here.into_iter().filter(|(_, n)| *n > 0).map(|(pair, _)| pair).collect();
-        let delta = |pair: &DocPair, diff| Delta { pair: pair.clone(), diff, cause: Cause::Correction };
-        self.sink.restored(&there.iter().map(|pair| delta(pair, 1)).collect::<Vec<_>>());
-        let went = there.difference(&here).map(|pair| delta(pair, -1));
-        let mut deltas: Vec<_> = went.chain(here.difference(&there).map(|pair| delta(pair, 1))).collect();
-        deltas.sort_unstable_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
-        tracing::info!(corrections = deltas.len(), pairs = here.len(), "the output is corrected");
+        let changes = pairs.changes(|a, b| a.pair.cmp(&b.pair)).into_iter();
+        let deltas: Vec<_> = changes.map(|(pair, diff)| correction(pair, diff)).collect();
+        tracing::info!(corrections = deltas.len(), "the output is corrected");
         let letters = std::mem::take(&mut self.new_letters);
         self.write_letters(&letters)?;
         let mut letters = &*letters;
@@ -485,6 +475,10 @@ impl Committer {
         }
         Ok(())
     }
+}
+
+fn correction(pair: DocPair, diff: isize) -> Delta {
+    Delta { pair, diff, cause: Cause::Correction }
 }
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -229,7 +230,8 @@ fn corrections_are_written_in_pieces_of_whole_pairs() {
     let id = |n: usize| format!("b{n:06}");
     let there: BTreeSet<_> = (0..many).map(|n| pair("a", &id(n), 0.5)).chain([pair("x", "y", 1.0)]).collect();
     let mut committer = committer(sink.clone(), 4, 7);
-    committer.corrected = Some(Corrected { there: there.clone(), here: BTreeMap::new() });
+    let held = committer.corrected.insert(Reconcile::default());
+    there.iter().for_each(|pair| held.held(pair.clone(), 1));
     // All pairs but "x", "y" have another similarity now; one pair was added and removed again.
     let here: Vec<_> = (0..many).map(|n| Delta::by_block(pair("a", &id(n), 0.75), 1)).collect();
     let (passing, gone) = (Delta::by_block(pair("p", "q", 1.0), 1), Delta::by_block(pair("p", "q", 1.0), -1));
@@ -256,7 +258,7 @@ fn corrections_are_written_in_pieces_of_whole_pairs() {
 fn an_output_without_corrections_still_gets_its_mark() {
     let sink = SharedSink::default();
     let mut committer = committer(sink.clone(), 4, 6);
-    committer.corrected = Some(Corrected::default());
+    committer.corrected = Some(Reconcile::default());
     let commits = Commits::new(5);
     commits.close(closed(5, &[]));
     commits.end();
@@ -314,8 +316,8 @@ fn the_sink_is_notified_when_the_run_is_live() {
     assert_eq!(run(5, None, 5..5), ["live 4"], "before anything is read");
     assert_eq!(run(5, None, 5..6), ["live 4", "epoch 5 1", "commit"]);
     assert_eq!(run(6, None, 5..7), ["restored 1", "live 5", "epoch 6 1", "commit"]);
-    let there = Some(Corrected::default());
-    assert_eq!(run(6, there, 5..7), ["restored 0", "epoch 5 1", "commit", "live 5", "epoch 6 1", "commit"]);
+    let there = Some(Reconcile::default());
+    assert_eq!(run(6, there, 5..7), ["epoch 5 1", "commit", "live 5", "epoch 6 1", "commit"]);
 }
 
 /// Letters that are read again, for a correction, are durable before a state can stand for their records.
@@ -336,7 +338,7 @@ fn letters_of_a_correction_are_written_before_the_run_is_live() {
     let repeated = || ClosedEpoch { letters: vec![letter.clone()], ..closed(5, &[]) };
     let begun = |file| Committer {
         letters: file,
-        corrected: Some(Corrected::default()),
+        corrected: Some(Reconcile::default()),
         letters_up_to: [(0, 0)].into(),
         ..committer(SharedSink::default(), 4, 9)
     };

@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 use super::records::{HistoryRecord, decode};
 use super::{EndedPair, HistoryChanges, HistoryGap, HistoryMeta, RUNS, ViewWork, now};
 use crate::view::pairs::{PairDetails, Since};
-use crate::view::{DeltaPiece, View};
+use crate::view::{DeltaPiece, KnownPair, View};
 use dupflow_core::cluster::history::{ClusterRecord, EndedCluster};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair};
+use dupflow_core::reconcile::Reconcile;
 use dupflow_core::time::{Epoch, EpochSeconds, EpochTimes};
 
 /// The records of a stored history, except those of pairs that are live.
@@ -220,18 +221,13 @@ impl FoundHistory {
 }
 
 /// What leads from the pairs of the history to those of the output, sorted by pair.
-fn net_deltas(new: Vec<crate::view::KnownPair>, gone: &[(Pair<DocId>, PairDetails)]) -> Vec<Delta> {
-    let delta = |pair: Pair<DocId>, similarity, diff| Delta {
-        pair: DocPair { pair, similarity, evidence: Evidence::default() },
-        diff,
-        cause: Cause::Correction,
-    };
-    let came = new.into_iter().map(|pair| {
-        let similarity = pair.held.similarity;
-        delta(Pair::new(pair.a, pair.b).expect("two documents"), similarity, 1)
-    });
-    let went = gone.iter().map(|(pair, was)| delta(pair.clone(), was.similarity, -1));
-    let mut net: Vec<Delta> = came.chain(went).collect();
-    net.sort_unstable_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
-    net
+fn net_deltas(new: Vec<KnownPair>, gone: &[(Pair<DocId>, PairDetails)]) -> Vec<Delta> {
+    let as_row = |pair, similarity| DocPair { pair, similarity, evidence: Evidence::default() };
+    let mut pairs = Reconcile::default();
+    for KnownPair { a, b, held } in new {
+        pairs.given(as_row(Pair::new(a, b).expect("two documents"), held.similarity), 1);
+    }
+    gone.iter().for_each(|(ends, was)| pairs.held(as_row(ends.clone(), was.similarity), 1));
+    let net = pairs.changes(|a, b| a.pair.cmp(&b.pair)).into_iter();
+    net.map(|(pair, diff)| Delta { pair, diff, cause: Cause::Correction }).collect()
 }

@@ -4,7 +4,7 @@ use postgres::Transaction;
 
 use super::parameters::{Parameter, ROWS, delete, each, empty, insert, texts};
 use super::store::PostgresStore;
-use crate::sinks::decisions::LastDecisions;
+use crate::sinks::book::LastDecisions;
 use crate::tables::database::DatabaseFailure;
 use crate::tables::database::postgres::{from_stored_text, to_stored_text};
 use crate::tables::sink::changes::{TableChanges, split_rows};

@@ -8,7 +8,7 @@ use postgres::{Client, IsolationLevel, Transaction};
 use super::parameters::{each, failure_on, insert, is_true};
 use crate::credential::Credential;
 use crate::failpoint;
-use crate::sinks::decisions::LastDecisions;
+use crate::sinks::book::LastDecisions;
 use crate::sinks::side::SideRow;
 use crate::tables::database::postgres::{
     connect, failure, from_stored_json, from_stored_text, to_stored_json,

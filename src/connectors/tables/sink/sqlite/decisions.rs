@@ -3,7 +3,7 @@
 use rusqlite::{Connection, ToSql, Transaction, params};
 
 use super::rows::{NOW, Unwritten, delete, empty, write};
-use crate::sinks::decisions::LastDecisions;
+use crate::sinks::book::LastDecisions;
 use crate::tables::database::DatabaseFailure;
 use crate::tables::sink::changes::{DecisionRow, TableChanges, split_rows};
 use crate::tables::sink::store::{DecisionColumns, id};

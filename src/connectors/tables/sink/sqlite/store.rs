@@ -10,7 +10,7 @@ use super::owned_database::OwnedDatabase;
 use super::rows::{NOW, Unwritten, begin_deltas, count, progress, put, write};
 use crate::failpoint;
 use crate::owned::{OwnedFile, with_suffix};
-use crate::sinks::decisions::LastDecisions;
+use crate::sinks::book::LastDecisions;
 use crate::sinks::side::SideRow;
 use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable, sqlite};
 use crate::tables::sink::changes::TableChanges;

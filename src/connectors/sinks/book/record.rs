@@ -32,7 +32,7 @@ pub enum DecisionMode {
 }
 
 /// What a run says of a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Decision {
     /// The document.
     pub id: DocId,
@@ -44,7 +44,7 @@ pub struct Decision {
 }
 
 /// What a live document repeats.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Repetition {
     /// The oldest document of its cluster, perhaps itself; `None` if it is in no cluster. In a giant, the
     /// oldest of itself and the documents that it is in a pair with.

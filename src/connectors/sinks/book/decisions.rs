@@ -5,24 +5,21 @@ use std::sync::Arc;
 
 use super::memberships::Memberships;
 use super::record::{Decision, DecisionMode, LastDecisions, Repetition};
-use crate::mark::Mark;
+use crate::sinks::rows::cluster_json::ReportChange;
 use dupflow_core::cluster::{Age, Clusters};
 use dupflow_core::doc::{DocChange, DocId, Facts, Position, UpsertedDoc};
 use dupflow_core::hash;
-use dupflow_core::pair::{Delta, Similarity};
+use dupflow_core::pair::Delta;
+use dupflow_core::reconcile::Reconcile;
 use dupflow_core::run::metrics::{Counter, Metrics};
 
-/// The corpus as decisions need it: the live documents, their pairs and their clusters.
-///
-/// The calls are those of [`Sink`](crate::sinks::Sink), in its order. Memory: about 100 bytes for each live
-/// document, and for each pair about 100 at each of its documents.
+/// The corpus as decisions need it beside its pairs: the live documents and their clusters. Memory: about 100
+/// bytes for each live document.
 #[derive(Debug)]
-pub(crate) struct DecisionBook {
+pub(super) struct Decisions {
     mode: DecisionMode,
-    clusters: Clusters,
     metrics: Arc<Metrics>,
     alive: BTreeMap<DocId, Facts>,
-    neighbours: BTreeMap<DocId, BTreeMap<DocId, Similarity>>,
     memberships: Memberships,
     /// What the open epoch does to documents.
     open: OpenDocuments,
@@ -47,15 +44,12 @@ struct OpenDocuments {
 /// 128 bits of the content of a record.
 type ContentHash = [u64; 2];
 
-impl DecisionBook {
-    /// `clusters` must be empty.
-    pub(crate) fn new(mode: DecisionMode, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
+impl Decisions {
+    pub(super) fn new(mode: DecisionMode, metrics: Arc<Metrics>) -> Self {
         Self {
             mode,
-            clusters,
             metrics,
             alive: BTreeMap::new(),
-            neighbours: BTreeMap::new(),
             memberships: Memberships::default(),
             open: OpenDocuments::default(),
             written: BTreeMap::new(),
@@ -64,18 +58,18 @@ impl DecisionBook {
         }
     }
 
-    pub(crate) fn mode(&self) -> DecisionMode {
+    pub(super) fn mode(&self) -> DecisionMode {
         self.mode
     }
 
     /// Begins a correction of an output that holds these records. [`Self::advance`] returns nothing until
     /// [`Self::corrections`] has.
-    pub(crate) fn correct(&mut self, written: LastDecisions) {
+    pub(super) fn correct(&mut self, written: LastDecisions) {
         self.correcting = Some(written);
     }
 
     /// Applies an epoch's changes of documents.
-    pub(crate) fn documents(&mut self, changes: &[DocChange]) {
+    pub(super) fn documents(&mut self, changes: &[DocChange]) {
         for DocChange { id, now, .. } in changes {
             let Some(facts) = now else {
                 self.alive.remove(id);
@@ -90,97 +84,89 @@ impl DecisionBook {
     }
 
     /// Receives the upserts of an epoch.
-    pub(crate) fn upserts(&mut self, upserts: &[UpsertedDoc]) {
+    pub(super) fn upserts(&mut self, upserts: &[UpsertedDoc]) {
         self.open.upserts.extend_from_slice(upserts);
     }
 
-    /// Applies deltas that the output already holds.
-    pub(crate) fn restored(&mut self, deltas: &[Delta]) {
-        self.apply(deltas);
+    /// Applies changes of clusters that follow from what the output already holds.
+    pub(super) fn restored(&mut self, reports: &[ReportChange]) {
+        self.apply(reports);
         self.settle();
     }
 
     /// The run is live: the output holds, or has just been corrected to, what the corpus gives.
-    pub(crate) fn live(&mut self) {
+    pub(super) fn live(&mut self, pairs: &mut Clusters) {
         self.correcting = None;
         self.settle();
         if self.mode == DecisionMode::Current {
-            let paired: Vec<DocId> = self.neighbours.keys().cloned().collect();
-            self.written =
-                paired.into_iter().map(|id| (id.clone(), content(&self.repetition(&id)))).collect();
+            let paired = pairs.documents().into_iter();
+            self.written = paired
+                .map(|id| {
+                    let now = content(&self.repetition(&id, pairs));
+                    (id, now)
+                })
+                .collect();
         }
         self.is_live = true;
     }
 
-    /// Applies the deltas of one epoch. Returns the records to write, sorted by id.
-    pub(crate) fn advance(&mut self, deltas: &[Delta]) -> Vec<Decision> {
-        let moved = self.apply(deltas);
+    /// Takes the deltas of one epoch, after which the pairs are `pairs`, and the changes of clusters that
+    /// follow. Returns the records to write, sorted by id.
+    pub(super) fn advance(
+        &mut self,
+        pairs: &mut Clusters,
+        reports: &[ReportChange],
+        deltas: &[Delta],
+    ) -> Vec<Decision> {
+        let moved = self.apply(reports);
         if self.correcting.is_some() {
             self.settle();
             return Vec::new();
         }
         let mut decisions = BTreeMap::new();
         for UpsertedDoc { id, position } in std::mem::take(&mut self.open.upserts) {
-            let decision = self.decision(&id, Some(position));
+            let decision = self.decision(&id, Some(position), pairs);
             self.count(&decision);
             decisions.insert(id, decision);
         }
         if self.mode == DecisionMode::Current {
-            self.add_changed(moved, deltas, &mut decisions);
+            self.add_changed(moved, (pairs, deltas), &mut decisions);
         }
         self.settle();
         decisions.into_values().collect()
     }
 
-    /// Further records to write with this commit, sorted by id: the correction of the output, once `mark`
-    /// says that all pairs have been passed.
-    pub(crate) fn corrections(&mut self, mark: &Mark) -> Vec<Decision> {
-        if mark.in_correction {
-            return Vec::new();
-        }
+    /// The correction of the output, sorted by id; all pairs have been passed.
+    pub(super) fn corrections(&mut self, pairs: &mut Clusters) -> Vec<Decision> {
         let Some(LastDecisions(mut written)) = self.correcting.take() else { return Vec::new() };
-        let mut corrections = Vec::new();
-        let alive: Vec<_> = self.alive.iter().map(|(id, facts)| (id.clone(), facts.position)).collect();
+        let mut records = Reconcile::default();
+        let alive: Vec<_> = self.alive.iter().map(|(id, facts)| (id.clone(), Some(facts.position))).collect();
         for (id, position) in alive {
             let last = written.remove(&id);
-            let is_decided = last.as_ref().is_some_and(|last| last.position == Some(position));
-            if is_decided && self.mode == DecisionMode::First {
+            if self.mode == DecisionMode::First && last.as_ref().is_some_and(|last| last.position == position)
+            {
                 continue;
             }
-            let decision = self.decision(&id, Some(position));
-            corrections.extend(Some(decision).filter(|decision| last.as_ref() != Some(decision)));
+            records.given(self.decision(&id, position, pairs), 1);
+            last.into_iter().for_each(|last| records.held(last, 1));
         }
-        if self.mode == DecisionMode::Current {
-            let gone = written.into_values().filter(|last| last.repetition.is_some());
-            corrections.extend(gone.map(|last| Decision { position: None, repetition: None, ..last }));
-            corrections.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-        }
+        let ends = |last: &Decision| self.mode == DecisionMode::Current && last.repetition.is_some();
+        written.into_values().filter(ends).for_each(|last| records.held(last, 1));
+        let ended = |id| Decision { id, position: None, repetition: None };
+        let corrections: Vec<_> = (records.rows(|record| record.id.clone()).into_iter())
+            .map(|(id, now)| now.unwrap_or_else(|| ended(id)))
+            .collect();
         self.metrics.add(Counter::DecisionsChanged, corrections.len() as u64);
         corrections
     }
 
-    /// Applies deltas to the pairs and clusters. Returns the documents that have moved between clusters.
-    fn apply(&mut self, deltas: &[Delta]) -> Vec<DocId> {
-        for Delta { pair, diff, .. } in deltas {
-            let (lo, hi, of_both) = (pair.pair.lo(), pair.pair.hi(), pair.similarity);
-            for (from, to, similarity) in [(lo, hi, of_both), (hi, lo, of_both.flipped())] {
-                if *diff > 0 {
-                    let others = self.neighbours.entry(from.clone()).or_default();
-                    others.insert(to.clone(), similarity);
-                } else if let Some(others) = self.neighbours.get_mut(from) {
-                    others.remove(to);
-                    if others.is_empty() {
-                        self.neighbours.remove(from);
-                    }
-                }
-            }
-        }
-        let reports = self.clusters.advance(deltas);
+    /// Applies changes of clusters. Returns the documents that have moved between them.
+    fn apply(&mut self, reports: &[ReportChange]) -> Vec<DocId> {
         let Self { memberships, alive, .. } = self;
         // Every document in a pair is alive.
         let age = |id: &DocId| Age::new(alive.get(id).copied().unwrap_or(UNKNOWN));
-        memberships.apply(&reports, age);
-        let members = reports.into_iter().filter(|(report, _)| !report.subject().0);
+        memberships.apply(reports, age);
+        let members = reports.iter().filter(|(report, _)| !report.subject().0);
         members.map(|(report, _)| report.subject().1.clone()).collect()
     }
 
@@ -189,13 +175,13 @@ impl DecisionBook {
     fn add_changed(
         &mut self,
         moved: Vec<DocId>,
-        deltas: &[Delta],
+        (pairs, deltas): (&mut Clusters, &[Delta]),
         decisions: &mut BTreeMap<DocId, Decision>,
     ) {
         let mut changed = self.memberships.changed();
         for id in moved {
             // A document that no star has taken has no report of its own when its component becomes a giant.
-            let others = self.neighbours.get(&id).into_iter().flat_map(BTreeMap::keys);
+            let others = pairs.neighbours(&id).map(|(other, _)| other);
             changed.extend(others.filter(|other| self.memberships.cluster(other).is_none()).cloned());
             changed.insert(id);
         }
@@ -203,7 +189,7 @@ impl DecisionBook {
         changed.extend(ends.cloned());
         for id in &self.open.changed {
             // In a giant the age of a document decides only for the documents that it is in a pair with.
-            changed.extend(self.neighbours.get(id).into_iter().flat_map(BTreeMap::keys).cloned());
+            changed.extend(pairs.neighbours(id).map(|(other, _)| other.clone()));
         }
         for decision in decisions.values() {
             remember(&mut self.written, decision);
@@ -214,7 +200,7 @@ impl DecisionBook {
             if decisions.contains_key(&id) {
                 continue;
             }
-            let decision = self.decision(&id, Some(position));
+            let decision = self.decision(&id, Some(position), pairs);
             if remember(&mut self.written, &decision) {
                 more += 1;
                 decisions.insert(id, decision);
@@ -237,28 +223,31 @@ impl DecisionBook {
     }
 
     /// The decision of a document at this moment.
-    fn decision(&mut self, id: &DocId, position: Option<Position>) -> Decision {
-        let repetition = self.alive.contains_key(id).then(|| self.repetition(id));
+    fn decision(&self, id: &DocId, position: Option<Position>, pairs: &mut Clusters) -> Decision {
+        let repetition = self.alive.contains_key(id).then(|| self.repetition(id, pairs));
         Decision { id: id.clone(), position, repetition }
     }
 
     /// What a live document repeats.
-    fn repetition(&mut self, id: &DocId) -> Repetition {
-        let Some(others) = self.neighbours.get(id) else { return Repetition::default() };
-        let mut repeats: Vec<_> = others.iter().map(|(other, similarity)| (*similarity, other)).collect();
+    fn repetition(&self, id: &DocId, pairs: &mut Clusters) -> Repetition {
+        let mut repeats: Vec<_> =
+            pairs.neighbours(id).map(|(other, similarity)| (similarity, other)).collect();
+        if repeats.is_empty() {
+            return Repetition::default();
+        }
+        let number = repeats.len();
         repeats.sort_by(|(s, a), (t, b)| t.cmp(s).then_with(|| a.cmp(b)));
         repeats.truncate(Repetition::MOST);
         let repeats = repeats.into_iter().map(|(similarity, other)| (other.clone(), similarity)).collect();
-        let pairs = others.len();
         if let Some((cluster, oldest)) = self.memberships.cluster(id) {
             let (cluster, of) = (Some(cluster.clone()), Some(oldest.clone()));
-            return Repetition { of, cluster, is_giant: false, repeats, pairs };
+            return Repetition { of, cluster, is_giant: false, repeats, pairs: number };
         }
-        let is_giant = self.clusters.is_in_giant(id);
+        let is_giant = pairs.is_in_giant(id);
         let age = |near: &DocId| Age::new(self.alive.get(near).copied().unwrap_or(UNKNOWN));
-        let near = std::iter::once(id).chain(others.keys());
-        let oldest = near.min_by_key(|near| (age(near), *near));
-        Repetition { of: oldest.cloned().filter(|_| is_giant), cluster: None, is_giant, repeats, pairs }
+        let near = pairs.neighbours(id).map(|(other, _)| other).chain([id]).filter(|_| is_giant);
+        let of = near.min_by_key(|near| (age(near), *near)).cloned();
+        Repetition { of, cluster: None, is_giant, repeats, pairs: number }
     }
 
     /// Counts the decision of an upsert.

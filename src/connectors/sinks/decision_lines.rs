@@ -5,12 +5,11 @@ use std::fmt;
 use std::io::{self, BufRead};
 use std::sync::Arc;
 
-use super::book::DecisionBook;
-use super::record::{Decision, DecisionMode, LastDecisions};
+use super::book::{Book, Decision, DecisionMode, LastDecisions};
+use super::contract::Sink;
+use super::destination::Destination;
 use crate::instant;
 use crate::mark::{Mark, Standing};
-use crate::sinks::contract::Sink;
-use crate::sinks::destination::Destination;
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
@@ -21,13 +20,13 @@ use dupflow_core::time::{Epoch, Progress, unix_milliseconds};
 /// whole epochs.
 pub struct DecisionLines<W> {
     out: W,
-    book: DecisionBook,
+    book: Book,
 }
 
 impl<W: Destination> DecisionLines<W> {
     /// Writes JSON Lines to `out`, which should be buffered. `clusters` must be empty.
     pub fn new(out: W, mode: DecisionMode, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
-        Self { out, book: DecisionBook::new(mode, clusters, metrics) }
+        Self { out, book: Book::new(clusters).with_decisions(mode, metrics) }
     }
 
     fn write(&mut self, epoch: Epoch, decisions: &[Decision]) -> io::Result<()> {
@@ -44,7 +43,7 @@ impl<W: Destination> Sink for DecisionLines<W> {
         let standing = self.out.take_over()?;
         if standing == Standing::New {
             // Documents from a state that is there are missing in this new output.
-            self.book.correct(LastDecisions::default());
+            self.book.correct_decisions(LastDecisions::default());
         }
         Ok(standing)
     }
@@ -55,7 +54,7 @@ impl<W: Destination> Sink for DecisionLines<W> {
         for line in self.out.lines()?.lines() {
             last.add(line?.as_bytes())?;
         }
-        self.book.correct(last);
+        self.book.correct_decisions(last);
         Ok(BTreeSet::new())
     }
 
@@ -86,13 +85,13 @@ impl<W: Destination> Sink for DecisionLines<W> {
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        let decisions = self.book.advance(deltas);
-        self.write(progress.epoch, &decisions)
+        let answers = self.book.advance(deltas);
+        self.write(progress.epoch, &answers.decisions)
     }
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
-        let corrections = self.book.corrections(mark);
-        self.write(mark.progress.epoch, &corrections)?;
+        let answers = self.book.corrections(mark);
+        self.write(mark.progress.epoch, &answers.decisions)?;
         self.out.commit(mark)
     }
 
