@@ -23,7 +23,7 @@ pub(in crate::pipeline) const EPOCHS_AHEAD: Epoch = 64;
 
 /// Number of waiting deltas from which on, inclusive, workers take no more events; a delta has about 100
 /// bytes.
-const DELTAS_AHEAD: usize = 1 << 20;
+const DELTAS_AHEAD: usize = 1 << 18;
 
 /// See the [module](self).
 pub(in crate::pipeline) struct Commits {

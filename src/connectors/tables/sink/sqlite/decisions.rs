@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, ToSql, Transaction, params};
 
-use super::rows::{NOW, Unwritten, delete, empty, write};
+use super::rows::{Unwritten, delete, empty, write};
 use crate::sinks::book::LastDecisions;
 use crate::tables::database::DatabaseFailure;
 use crate::tables::sink::changes::{DecisionRow, TableChanges, split_rows};
@@ -20,11 +20,12 @@ pub(super) fn schema(table: &str, index: &str) -> String {
     )
 }
 
-/// Writes the rows of decisions.
+/// Writes the rows of decisions with the time `at`.
 pub(super) fn put(
     transaction: &Transaction<'_>,
     changes: &TableChanges,
     table: &str,
+    at: &str,
 ) -> Result<(), Unwritten> {
     if changes.decisions_anew {
         empty(transaction, table)?;
@@ -36,7 +37,7 @@ pub(super) fn put(
     delete(transaction, table, ["id"], deletes.iter().map(|document| [document.as_str()]))?;
     let sql = format!(
         "INSERT OR REPLACE INTO {table} (id, source_partition, source_offset, epoch, at, ended, copy, \"of\",
-            repeats, pairs, cluster) VALUES (?1, ?2, ?3, ?4, {NOW}, ?5, ?6, ?7, ?8, ?9, ?10)"
+            repeats, pairs, cluster) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
     );
     let mut insert = transaction.prepare_cached(&sql)?;
     for (document, DecisionRow { decision, epoch }) in upserts {
@@ -47,6 +48,7 @@ pub(super) fn put(
             partition,
             offset.cast_signed(),
             epoch.cast_signed(),
+            at,
             columns.ended,
             columns.copy,
             columns.of,

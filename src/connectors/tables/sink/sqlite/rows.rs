@@ -11,9 +11,6 @@ use crate::tables::sink::progress::{ProgressRow, Rows};
 use dupflow_core::doc::{Facts, Position};
 use dupflow_core::pair::{Cause, Evidence};
 
-/// SQL of the present time: UTC in ISO 8601, which SQLite's functions parse.
-pub(super) const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
-
 /// Why rows are not written.
 pub(super) enum Unwritten {
     Sqlite(rusqlite::Error),
@@ -54,20 +51,21 @@ pub(super) fn begin_deltas(
     Ok(())
 }
 
-/// Writes the changes. Returns how many rows more than before the counted tables have.
+/// Writes the changes with the time `at`. Returns how many rows more than before the counted tables have.
 pub(super) fn put(
     transaction: &Transaction<'_>,
     changes: &TableChanges,
     [pairs, clusters, documents, deltas, _]: &[String; 5],
     (causes, shares, prefix): (bool, bool, &str),
+    at: &str,
 ) -> Result<Rows, Unwritten> {
     let more = [
-        put_pairs(transaction, changes, pairs, shares)?,
+        put_pairs(transaction, changes, pairs, shares, at)?,
         put_clusters(transaction, changes, clusters)?,
         put_documents(transaction, changes, documents)?,
     ];
-    put_deltas(transaction, changes, deltas, (causes, shares))?;
-    put_side(transaction, changes, prefix)?;
+    put_deltas(transaction, changes, deltas, (causes, shares), at)?;
+    put_side(transaction, changes, prefix, at)?;
     Ok(more)
 }
 
@@ -150,15 +148,16 @@ fn put_pairs(
     changes: &TableChanges,
     pairs: &str,
     shares: bool,
+    at: &str,
 ) -> Result<i64, Unwritten> {
     let SplitChanges { upserts, new, deletes } = split_changes(&changes.pairs);
     let keys = deletes.iter().map(|pair| [pair.lo().as_str(), pair.hi().as_str()]);
     let gone = delete(transaction, pairs, ["a", "b"], keys)?;
     check_changed(pairs, Action::Deleted, deletes.len(), gone)?;
-    let (names, values) = share_columns(shares, 9);
+    let (names, values) = share_columns(shares, 10);
     let sql = format!(
         "(a, b, similarity, epoch, blocks, look, components, standard_error, \
-         at{names}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {NOW}{values})"
+         at{names}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9{values})"
     );
     let mut rows = Upserts::new(transaction, pairs, &sql)?;
     for (pair, PairRow { pair: found, epoch, standard_error }) in upserts {
@@ -174,10 +173,11 @@ fn put_pairs(
             has_evidence.then_some(look),
             has_evidence.then_some(components),
             standard_error,
+            at,
             in_a,
             in_b
         ];
-        rows.put(&row[..if shares { 10 } else { 8 }])?;
+        rows.put(&row[..if shares { 11 } else { 9 }])?;
     }
     check_changed(pairs, Action::Added, new, rows.added)?;
     Ok(rows.added - gone)
@@ -221,11 +221,12 @@ fn put_deltas(
     changes: &TableChanges,
     deltas: &str,
     (causes, shares): (bool, bool),
+    at: &str,
 ) -> Result<(), Unwritten> {
-    let (names, values) = share_columns(shares, 7);
+    let (names, values) = share_columns(shares, 8);
     let sql = format!(
         "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause, at{names}) VALUES (?1, ?2, ?3, ?4, ?5, \
-         ?6, {NOW}{values})"
+         ?6, ?7{values})"
     );
     let mut insert = transaction.prepare_cached(&sql)?;
     for (epoch, delta) in &changes.deltas {
@@ -235,22 +236,27 @@ fn put_deltas(
         let similarity = delta.pair.similarity;
         let [in_b, in_a] = similarity.shares();
         let row: &[&dyn ToSql] =
-            params![epoch.cast_signed(), diff, a, b, similarity.get(), cause, in_a, in_b];
-        write(deltas, &mut insert, &row[..if shares { 8 } else { 6 }])?;
+            params![epoch.cast_signed(), diff, a, b, similarity.get(), cause, at, in_a, in_b];
+        write(deltas, &mut insert, &row[..if shares { 9 } else { 7 }])?;
     }
     Ok(())
 }
 
 /// Writes the rows of side outputs.
-fn put_side(transaction: &Transaction<'_>, changes: &TableChanges, prefix: &str) -> Result<(), Unwritten> {
+fn put_side(
+    transaction: &Transaction<'_>,
+    changes: &TableChanges,
+    prefix: &str,
+    at: &str,
+) -> Result<(), Unwritten> {
     for (table, rows) in &changes.side {
         let table = quoted(&format!("{prefix}{table}"));
         let SplitChanges { upserts, deletes, .. } = split_changes(rows);
         delete(transaction, &table, ["row"], deletes.iter().map(|row| [row.as_str()]))?;
-        let sql = format!("INSERT OR REPLACE INTO {table} (row, key, epoch, at) VALUES (?1, ?2, ?3, {NOW})");
+        let sql = format!("INSERT OR REPLACE INTO {table} (row, key, epoch, at) VALUES (?1, ?2, ?3, ?4)");
         let mut insert = transaction.prepare_cached(&sql)?;
         for (row, (key, epoch)) in upserts {
-            write(&table, &mut insert, params![row, key, epoch.cast_signed()])?;
+            write(&table, &mut insert, params![row, key, epoch.cast_signed(), at])?;
         }
     }
     Ok(())

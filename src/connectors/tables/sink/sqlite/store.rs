@@ -7,8 +7,9 @@ use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::decisions;
 use super::owned_database::OwnedDatabase;
-use super::rows::{NOW, Unwritten, begin_deltas, count, progress, put, write};
+use super::rows::{Unwritten, begin_deltas, count, progress, put, write};
 use crate::failpoint;
+use crate::instant;
 use crate::owned::{OwnedFile, with_suffix};
 use crate::sinks::book::LastDecisions;
 use crate::sinks::side::SideRow;
@@ -21,6 +22,7 @@ use crate::tables::sink::store::{
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{DocPair, Evidence};
+use dupflow_core::time::unix_milliseconds;
 
 /// Tables in a file.
 pub(in crate::tables::sink) struct SqliteStore {
@@ -87,20 +89,21 @@ impl SqliteStore {
         if !must_write(&found, &self.run, commits)? {
             return Ok(());
         }
+        let at = instant::millisecond_of(unix_milliseconds());
         let put_all = || {
             let known = found.rows().map_or_else(|| count(&transaction, &tables), Ok)?;
             if changes.deltas_anew {
                 begin_deltas(&transaction, &tables, known[0], self.deltas, (causes, shares))?;
             }
-            let more = put(&transaction, changes, &tables, (causes, shares, &self.prefix))?;
-            decisions::put(&transaction, changes, &self.table("decisions"))?;
+            let more = put(&transaction, changes, &tables, (causes, shares, &self.prefix), &at)?;
+            decisions::put(&transaction, changes, &self.table("decisions"), &at)?;
             let sql = format!(
                 "UPDATE {} SET commits = commits + 1, epoch = json_extract(?1, '$.progress.epoch'), mark = \
-                 ?1, at = {NOW}, counts = ?2",
+                 ?1, at = ?3, counts = ?2",
                 tables[4]
             );
             let mut update = transaction.prepare_cached(&sql)?;
-            write(&tables[4], &mut update, params![mark, found.next_counts(known, more)])
+            write(&tables[4], &mut update, params![mark, found.next_counts(known, more), at])
         };
         put_all().map_err(|unwritten| match unwritten {
             Unwritten::Sqlite(error) => failed(error),
