@@ -124,6 +124,7 @@ impl Past {
             source: of_source,
             reconcile,
             rewrites,
+            anew,
             letters,
             inputs,
             sides,
@@ -133,13 +134,13 @@ impl Past {
             ..
         } = continuity;
         let mut state = state.as_mut().map(|(state, _)| state);
-        let (reconcile, rewrites) = (*reconcile, *rewrites);
+        let (reconcile, rewrites, anew) = (*reconcile, *rewrites, *anew);
         // Before anything is created or taken over: the input exists.
         let mut input = source.inspect()?;
         let inputs = inputs.as_mut();
         let documents = DocumentRules { pipeline, source: of_source };
         let rules =
-            Rules { documents, stages, reconcile, rewrites, scheme: stages.stored_description(), now };
+            Rules { documents, stages, reconcile, rewrites, anew, scheme: stages.stored_description(), now };
         // Files have one owner, and this run has opened them.
         sides.take_over_files().map_err(RunError::Sink)?;
         let (standing, resumable) =
@@ -287,6 +288,8 @@ struct Rules<'a> {
     reconcile: bool,
     /// Whether the output is written anew at the end.
     rewrites: bool,
+    /// Whether no mark of the output counts.
+    anew: bool,
     scheme: Description,
     /// The machine's clock, in unix seconds.
     now: f64,
@@ -303,7 +306,11 @@ impl Rules<'_> {
         mut state: Option<&mut StoredState>,
         mut inputs: Option<&mut InputFile>,
     ) -> Result<(Standing, Resumable), RunError> {
-        let before = match sink.inspect().map_err(RunError::Sink)? {
+        let counted = |standing| match standing {
+            Standing::At(_) if self.anew => Standing::Unmarked("it is corrected".to_owned()),
+            standing => standing,
+        };
+        let before = match sink.inspect().map_err(RunError::Sink)?.map(counted) {
             None => None,
             Some(standing) => {
                 let standing = with_whole_list(standing, inputs.as_deref_mut())?;
@@ -323,7 +330,7 @@ impl Rules<'_> {
                 Some((standing, topic, resumable))
             }
         };
-        let standing = with_whole_list(sink.take_over().map_err(RunError::Sink)?, inputs)?;
+        let standing = with_whole_list(counted(sink.take_over().map_err(RunError::Sink)?), inputs)?;
         let topic = sink.topic();
         match before {
             Some((same, same_topic, resumable)) if same == standing && same_topic == topic => {

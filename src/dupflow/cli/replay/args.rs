@@ -17,7 +17,7 @@ use crate::cli::arguments::resume::ResumeArgs;
 use crate::cli::audit;
 use crate::config::{
     AuditConfig, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat,
-    ProcessConfig, ProvenancePlace, SinkConfig, SourceConfig, WatchConfig,
+    ProcessConfig, ProvenancePlace, SinkConfig, SourceConfig, TablesConfig, WatchConfig,
 };
 use dupflow_connectors::inputs::GoneInputs;
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
@@ -33,7 +33,8 @@ pub struct Args {
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// The file to write the result to; "-" is standard output.
+    /// The file to write the result to; "-" is standard output. Or tables of a database, "sqlite:FILE" or
+    /// "postgres://…", which are corrected to what the inputs give.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
@@ -163,6 +164,11 @@ pub struct Args {
 }
 
 impl Args {
+    /// The tables that are the output; `None` if a file is.
+    pub(super) fn tables(&self) -> Option<Result<TablesConfig, String>> {
+        self.output.to_str().and_then(TablesConfig::from_typed)
+    }
+
     /// The options as a deployment.
     pub(in crate::cli) fn deployment(&self, fields: FieldRules, format: LogFormat) -> Deployment {
         Deployment {
@@ -183,9 +189,12 @@ impl Args {
             dead_letter: self.dead_letter.clone().map(DeadLetterConfig::File),
             max_bad: self.max_bad,
             max_unread: self.max_unread,
-            sink: SinkConfig::Lines {
-                path: Some(self.output.clone()).filter(|path| path != Path::new("-")),
-                mark: None,
+            sink: match self.tables() {
+                Some(Ok(tables)) => SinkConfig::Tables(tables),
+                _ => SinkConfig::Lines {
+                    path: Some(self.output.clone()).filter(|path| path != Path::new("-")),
+                    mark: None,
+                },
             },
             emit: self.emit,
             decisions: self.decisions.unwrap_or_default(),
@@ -195,6 +204,7 @@ impl Args {
             benchmark: self.reference.benchmark.clone(),
             output_format: self.output_format.unwrap_or_else(|| match self.emit.copied() {
                 Some(_) => OutputFormat::default(),
+                None if self.tables().is_some() => OutputFormat::default(),
                 None => OutputFormat::of_name(Some(&self.output)),
             }),
             evidence: self.evidence,

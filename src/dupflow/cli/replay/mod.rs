@@ -2,6 +2,7 @@
 
 mod args;
 mod progress_line;
+mod tables;
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
@@ -49,6 +50,13 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
     let fields = args.inputs.layout.columns.fields(&mut problems);
     let mut deployment = args.deployment(fields, verbosity.format);
+    let tables = args.tables();
+    if let Some(Err(what)) = &tables {
+        problems.note(format_args!("--output: {what}"));
+    }
+    if tables.is_some() {
+        tables::note_conflicts(args, plan.as_ref(), &mut problems);
+    }
     // One that cannot be read is a problem of its own.
     deployment.against = reference.len().max(usize::from(!args.reference.against.is_empty()));
     let others = [
@@ -110,7 +118,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if emits_decisions && deployment.output_format != OutputFormat::Jsonl {
         problems.note(format!("--output-format: {DECISIONS_ARE_JSON}"));
     }
-    if let Some(path) = deployment.output().filter(|_| args.emit.copied().is_none())
+    if let Some(path) = deployment.output().filter(|_| tables.is_none() && args.emit.copied().is_none())
         && let Some(why) = OutputFormat::misnamed(path, args.output_format.is_some())
     {
         problems.note(format!("--output: {why}"));
@@ -164,7 +172,10 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let written = [
         // A folder of records is checked with the inputs.
         ("--output", deployment.output().filter(|path| args.documents.is_file(args.emit, path))),
-        ("standard output", redirected.as_deref().filter(|_| deployment.output().is_none())),
+        (
+            "standard output",
+            redirected.as_deref().filter(|_| tables.is_none() && deployment.output().is_none()),
+        ),
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),
         ("--notices", args.notices.as_deref()),
@@ -186,7 +197,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     // With provenance, a replay writes a file beside a table of comma-separated values.
     let has_companion = args.provenance && deployment.output_format == OutputFormat::Csv;
     let beside = |option| -> &'static [&'static str] {
-        if has_companion && option == "--output" { &[audit::COMPANION_SUFFIX] } else { &[] }
+        match option {
+            "--output" if tables.is_some() => deployment.beside_output(),
+            "--output" if has_companion => &[audit::COMPANION_SUFFIX],
+            _ => &[],
+        }
     };
     let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, beside(option))));
     let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
@@ -249,7 +264,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
             job = stay(job, monitor.address());
         }
         super::log_start("replay", &plan, &job);
-        let to_terminal = deployment.output().is_none() && io::stdout().is_terminal();
+        let to_terminal = tables.is_none() && deployment.output().is_none() && io::stdout().is_terminal();
         let progress = ProgressLine::start(&job, verbosity.shows_progress() && !to_terminal);
         let summary = if monitor.is_some() { run_until_signalled(job, false)? } else { pipeline::run(job) };
         progress.end();

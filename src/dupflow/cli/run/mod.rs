@@ -305,7 +305,7 @@ pub(super) fn note_conflicts(
 
 /// Reports a rule of `output.keep` that tables cannot apply: their views always keep the document that names
 /// its cluster.
-fn note_keep(plan: &Plan, problems: &mut Problems) {
+pub(super) fn note_keep(plan: &Plan, problems: &mut Problems) {
     if plan.scheme.sketch.scaled().is_some() {
         // Clusters of containment do not say what may be removed: there are no such views.
         return;

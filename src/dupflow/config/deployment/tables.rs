@@ -56,6 +56,9 @@ const COLUMN: &str = "the name of a column";
 /// Default time limit for connecting to a server, unless its address sets another one.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Default schema of the tables that are written to a server.
+const SCHEMA: &str = "dupflow";
+
 /// The keys that hold the address of a database.
 struct AddressKeys {
     kind: &'static str,
@@ -216,14 +219,48 @@ pub struct TablesConfig {
     pub patience: Duration,
 }
 
+impl TablesConfig {
+    /// The tables that "sqlite:FILE" or "postgres://…" names, in the default schema and without a prefix;
+    /// `None` of what names no database.
+    ///
+    /// # Errors
+    /// Why there are no such tables.
+    pub fn from_typed(typed: &str) -> Option<Result<Self, String>> {
+        let address = match typed.strip_prefix("sqlite:") {
+            Some(path) => Address::Sqlite(path.into()),
+            None if typed.starts_with("postgres://") || typed.starts_with("postgresql://") => {
+                Address::Postgres(Credential::new(typed))
+            }
+            None => return None,
+        };
+        let problem = match &address {
+            Address::Sqlite(path) if path.as_os_str().is_empty() => {
+                Some("name a file, as in \"sqlite:pairs.db\"".to_owned())
+            }
+            Address::Sqlite(_) => Database::Sqlite.missing().or_else(|| in_memory(&address)),
+            #[cfg(feature = "postgres")]
+            Address::Postgres(url) => dupflow_connectors::tables::database::postgres::config(url).err(),
+            #[cfg(not(feature = "postgres"))]
+            Address::Postgres(_) => Database::Postgres.missing(),
+        };
+        let tables = Self { address, schema: SCHEMA.to_owned(), prefix: String::new(), patience: PATIENCE };
+        Some(problem.map_or(Ok(tables), Err))
+    }
+}
+
+/// Why tables cannot be in memory, if that is where they are to be.
+fn in_memory(address: &Address) -> Option<String> {
+    let is_in_memory = *address == Address::Sqlite(":memory:".into());
+    is_in_memory.then(|| "tables in memory are gone with the run: name a file".to_owned())
+}
+
 /// Reads `[sink]` for tables that are written.
 pub(super) fn sink(settings: &mut FileSettings, database: Database) -> TablesConfig {
     let address = address(settings, &INTO, database);
     if database == Database::Sqlite {
         without_effect(settings, "sink.kind", "sqlite", &["sink.schema"]);
     }
-    if address == Address::Sqlite(":memory:".into()) {
-        let what = "tables in memory are gone with the run: name a file".to_owned();
+    if let Some(what) = in_memory(&address) {
         settings.problem("sink.path", ProblemKind::Contradiction(what));
     }
     let name = |most: usize| {
@@ -237,10 +274,5 @@ pub(super) fn sink(settings: &mut FileSettings, database: Database) -> TablesCon
         let what = "SQLite keeps names that begin with \"sqlite_\" to itself".to_owned();
         settings.problem("sink.prefix", ProblemKind::Contradiction(what));
     }
-    TablesConfig {
-        address,
-        schema: schema.unwrap_or_else(|| "dupflow".to_owned()),
-        prefix,
-        patience: PATIENCE,
-    }
+    TablesConfig { address, schema: schema.unwrap_or_else(|| SCHEMA.to_owned()), prefix, patience: PATIENCE }
 }

@@ -277,7 +277,8 @@ fn continuity(
     // All processes hold the same fields, and only process 0 owns the state.
     let alone = state.as_ref().filter(|_| !are_several).map(|(state, _)| state);
     let held = fields::held_with(alone, plan, deployment);
-    let reconcile = matches!(mode, Mode::Run { reconcile: true });
+    let anew = mode.begins_anew(deployment);
+    let reconcile = anew || matches!(mode, Mode::Run { reconcile: true });
     let continuity = Continuity::new(&described(plan, deployment, &held));
     let inputs = deployment.input_list().filter(|_| writes).map(|path| InputFile::new(&path));
     let (tallies, source) = (mode.resumes(deployment), encoded(&deployment.source.further_description()));
@@ -286,6 +287,7 @@ fn continuity(
         source,
         reconcile,
         rewrites,
+        anew,
         letters,
         inputs,
         sides,

@@ -1,12 +1,12 @@
 //! Replays and runs.
 
-use crate::config::Deployment;
+use crate::config::{Deployment, SinkConfig};
 
 /// Whether a job replays a recorded input or continues earlier runs.
 #[derive(Debug)]
 pub enum Mode {
-    /// Reads a recorded input once. Without a state, output and dead letters start empty; with one, the job
-    /// goes on with a replay that ended early.
+    /// Reads a recorded input once. Without a state, output and dead letters start empty, and tables are
+    /// corrected; with one, the job goes on with a replay that ended early.
     Replay,
     /// Continues after earlier runs on the same output.
     Run {
@@ -19,6 +19,11 @@ impl Mode {
     /// Whether the job continues after earlier ones.
     pub(super) fn continues(&self, deployment: &Deployment) -> bool {
         matches!(self, Self::Run { .. }) || deployment.state.is_some()
+    }
+
+    /// Whether the job corrects an output to what its inputs give, whatever was read for it before.
+    pub(super) fn begins_anew(&self, deployment: &Deployment) -> bool {
+        matches!(self, Self::Replay) && matches!(deployment.sink, SinkConfig::Tables(_))
     }
 
     /// Whether the job goes on with a replay that ended early.

@@ -1,0 +1,38 @@
+//! A replay into the tables of a database, which it corrects to what its inputs give.
+
+use super::args::Args;
+use crate::cli::arguments::problems::Problems;
+use crate::cli::run::note_keep;
+use crate::config::Plan;
+
+/// Reports options that tables have no place for.
+pub(super) fn note_conflicts(args: &Args, plan: Option<&Plan>, problems: &mut Problems) {
+    let refused = [
+        (
+            "--emit",
+            !args.emit.has_similarities(),
+            "a database keeps pairs, clusters and documents: take \"pairs\", \"deltas\" for every change of a \
+             pair besides, or \"decisions\" for the decision of each document besides",
+        ),
+        ("--output-format", args.output_format.is_some(), "tables have no format of a file"),
+        ("--provenance", args.provenance, "a database has no place for it, and --stats has it"),
+        ("--times", args.times, "a database has no columns for times"),
+        ("--against", !args.reference.against.is_empty(), "tables have no column for the side"),
+        (
+            "--resume",
+            args.resume.resume.is_some(),
+            "tables need no folder: start the replay again, and it corrects them",
+        ),
+        (
+            "--processes",
+            args.processes.are_several(),
+            "\"dupflow run\" with the tables as [sink] takes several",
+        ),
+    ];
+    for (option, _, why) in refused.iter().filter(|(_, is_set, _)| *is_set) {
+        problems.note(format_args!("{option}: not with tables as --output: {why}"));
+    }
+    if let Some(plan) = plan {
+        note_keep(plan, problems);
+    }
+}
