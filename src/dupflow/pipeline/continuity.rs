@@ -28,8 +28,8 @@ pub struct Continuity {
     pub reconcile: bool,
     /// Whether the output is written anew at the end of each run, so that nothing in it has to be corrected.
     pub rewrites: bool,
-    /// Whether nothing counts that was read for this output before: all inputs are read, and it is corrected to
-    /// what they give.
+    /// Whether nothing counts that was read for this output before: all inputs are read, and it is corrected
+    /// to what they give.
     pub anew: bool,
     /// The frozen reference, which the run takes in before all other documents. Process 0 has it.
     pub reference: Option<Reference>,

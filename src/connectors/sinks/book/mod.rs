@@ -10,8 +10,8 @@
 //!
 //! **Correcting an output.** The output holds answers and no pairs. They are read, and the caller passes
 //! every pair of the corpus as a correction, in several commits. Until the last of these only marks are
-//! written, with `in_correction` set. The last one writes what the corpus gives less what the output holds, in one
-//! commit. A run that ends earlier has written no answer, and the next run repeats the correction.
+//! written, with `in_correction` set. The last one writes what the corpus gives less what the output holds,
+//! in one commit. A run that ends earlier has written no answer, and the next run repeats the correction.
 //!
 //! # Decisions
 //!

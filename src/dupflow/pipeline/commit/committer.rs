@@ -17,8 +17,8 @@
 //! the output is to be corrected (another pipeline wrote it, or the state is lost), the committer
 //! [reconciles](Reconcile) them with the pairs in the output. Before the first live epoch it writes the
 //! difference as corrections. They are written in pieces, each with a commit; the marks of all but the last
-//! say that more follow. The state that is stored meanwhile has the same flag: a later run that finds it corrects
-//! the output, even if the output still has the mark of an older run.
+//! say that more follow. The state that is stored meanwhile has the same flag: a later run that finds it
+//! corrects the output, even if the output still has the mark of an older run.
 
 use std::sync::Arc;
 use std::time::Duration;
