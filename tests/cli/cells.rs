@@ -1,6 +1,8 @@
 //! Which result can go where: the table of docs/outputs.md is what the commands accept. A cell that is not
 //! accepted is refused before anything is read, with exit code 2 and a reason.
 
+#![cfg(all(feature = "kafka", feature = "parquet", feature = "sqlite", feature = "postgres"))]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -40,7 +42,6 @@ fn is_accepted(run: &Ended, cell: &str) -> bool {
     run.code == 0
 }
 
-#[cfg(all(feature = "kafka", feature = "parquet", feature = "sqlite", feature = "postgres"))]
 #[test]
 fn the_table_of_results_and_places_is_what_commands_accept() {
     let place = Place::new();

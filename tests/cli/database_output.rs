@@ -71,22 +71,33 @@ fn tables_hold_what_the_last_replay_gives() {
         check(&place, options, name);
         assert_eq!(column(&place, sums), column(&place, there), "{options}");
     }
+    // Tables of frequencies are made by these epochs, whatever an earlier replay had.
+    let many = |n: u32| (0..n).map(|n| upsert(&format!("{n:03}"), &page(n / 2..n / 2 + 2, 7)));
+    for (documents, pipeline) in
+        [(40, "paper"), (40, "paper"), (60, "weighted"), (60, "weighted"), (30, "paper")]
+    {
+        place.file("many.jsonl", many(documents).collect::<String>());
+        check(&place, &format!("-p {pipeline} --epoch events:10"), "many.jsonl");
+        assert!(!column(&place, there).is_empty(), "{pipeline}");
+    }
+    place.file("feed.jsonl", feed(2));
     // What else tables may keep begins and ends with the option.
     check(&place, "--emit decisions", "other.jsonl");
     let of = "SELECT id || ' ' || ifnull(of, '-') FROM decisions WHERE ended = 0 ORDER BY id";
     assert_eq!(column(&place, of), ["a a", "b a", "c a", "own -", "x x", "y x"]);
+    // Other texts at the same positions.
+    place.file("turned.jsonl", [upsert("a", &page(0..100, 9)), feed(2).replace("\"a\"", "\"z\"")].concat());
+    check(&place, "--emit decisions", "turned.jsonl");
+    assert_eq!(column(&place, of), ["a -", "b b", "z b"]);
     check(&place, "--emit decisions --decisions current", "feed.jsonl");
     assert_eq!(column(&place, of), ["a a", "b a"]);
     check(&place, "--emit pairs", "feed.jsonl other.jsonl --ids last");
     assert_eq!(column(&place, of), [""; 0]);
-    // A view beside them, and a clock that is behind that of the replay before.
-    place.file("views.toml", "[[view]]\nname = \"all\"\nof = \"pairs\"\noutput = \"rows\"\n");
+    // A clock that is behind that of the replay before.
     let aged = |ts: u64| format!("{{\"id\":\"of {ts}\",\"ts\":{ts},\"text\":\"one two three four\"}}\n");
     for ts in [2_000_000, 1_000] {
         place.file("aged.jsonl", aged(ts) + &aged(ts + 1));
-        let options = "--views views.toml --set retention.max_age=60s --set retention.clock=event";
-        check(&place, options, "aged.jsonl");
-        assert_eq!(lines(&place.read("rows")).len(), 1);
+        check(&place, "--set retention.max_age=60s --set retention.clock=event", "aged.jsonl");
     }
     // A run goes on where the replay ended.
     let source = "source.inputs = [\"feed.jsonl\"]\nsink.kind = \"sqlite\"\nsink.path = \"out.db\"\n";
@@ -111,8 +122,16 @@ fn standard_input_and_bad_records_are_replayed_into_tables() {
         assert_eq!(column(&place, "SELECT a || b FROM pairs").len(), expected.len());
     }
     place.file("feed.jsonl", feed(6) + "no record\n");
-    let run = place.run("replay --max-bad 0 --dead-letter bad -o sqlite:out.db feed.jsonl");
-    assert!(run.code == 1 && run.err.contains("bad"), "{run:?}");
+    place.file("garbage.jsonl", "no record\n");
+    let before = column(&place, "SELECT id FROM documents ORDER BY id");
+    for typed in
+        ["--max-bad 0 --dead-letter bad -o sqlite:out.db feed.jsonl", "-o sqlite:out.db garbage.jsonl"]
+    {
+        let run = place.run(&format!("replay {typed}"));
+        assert!(run.code == 1 && run.err.contains("the output stays as it was"), "{run:?}");
+        assert_eq!(column(&place, "SELECT id FROM documents ORDER BY id"), before);
+    }
+    assert_eq!(column(&place, "SELECT a || b FROM pairs").len(), 3);
     assert_eq!(place.read("bad").lines().count(), 1);
     let run = place.run("replay --dead-letter bad -o sqlite:out.db feed.jsonl");
     assert_eq!(run.code, 0, "{run:?}");
@@ -124,6 +143,7 @@ fn standard_input_and_bad_records_are_replayed_into_tables() {
 fn what_tables_cannot_have_is_refused() {
     let place = Place::new();
     place.file("feed.jsonl", feed(6));
+    place.file("views.toml", "[[view]]\nname = \"all\"\nof = \"pairs\"\noutput = \"rows\"\n");
     for (options, said) in [
         ("--emit keep", "--emit: not with tables"),
         ("--emit clusters", "--emit: not with tables"),
@@ -133,6 +153,9 @@ fn what_tables_cannot_have_is_refused() {
         ("--times", "--times: not with tables"),
         ("--against feed.jsonl", "--against: not with tables"),
         ("--resume folder", "--resume: not with tables"),
+        ("--speed 10x", "--speed: not with tables"),
+        ("--views views.toml", "--views: not with tables"),
+        ("--watch feed.jsonl --notices found", "--watch: not with tables"),
         ("--processes 2 --process 0 --hosts feed.jsonl --workers 1", "--processes: not with tables"),
         ("--set output.keep=longest", "output.keep: the views kept and removed"),
     ] {
@@ -144,10 +167,15 @@ fn what_tables_cannot_have_is_refused() {
         ("sqlite:", "--output: name a file"),
         ("sqlite::memory:", "--output: tables in memory are gone with the run"),
         ("sqlite:feed.jsonl", "--output: \"feed.jsonl\" is an input and would be lost"),
-        ("postgres://host:port/db", "--output: "),
+        ("postgres://me:secret@host:port/db", "--output: "),
+        ("kafka:out", "--output: a replay writes files and databases"),
+        ("sqlite3:out.db", "--output: the tables of a database are \"sqlite:FILE\""),
+        ("s3://bucket/out", "--output: \"s3:\" names no file"),
+        ("out.db", "\"sqlite:FILE\" is the tables of a database"),
     ] {
         let run = place.run(&format!("replay -o {output} feed.jsonl"));
         assert!(run.code == 2 && run.err.contains(said), "{output}: {run:?}");
+        assert!(!run.err.contains("secret") && run.err.matches("--output").count() == 1, "{output}: {run:?}");
     }
     place.file("other.db", "no database, but the work of years");
     let run = place.run("replay -o sqlite:other.db feed.jsonl");

@@ -141,7 +141,7 @@ fn a_part_shows_the_hot_blocks_of_the_whole() {
     near("largest", Some(part.largest), Some(whole.largest));
     near("meetings", part.meetings, whole.meetings);
     near("meetings without hot blocks", part.meetings_uncapped, whole.meetings_uncapped);
-    let unlimited = blocks_of(&[PLANNED, &format!("blocking.cap={}", part.cap())], templates(3000), 3000);
+    let unlimited = blocks_of(&[PLANNED, &format!("blocking.cap={}", part.cap)], templates(3000), 3000);
     assert!(unlimited.blocks.hot < 1e-9, "the cap that is advised: {unlimited:?}");
     near("meetings as advised", part.meetings_uncapped, unlimited.blocks.meetings);
     // Without the template there is none, and no more than a block at the cap can have.

@@ -266,8 +266,8 @@ pub fn instead_of(path: &Path) -> Option<&'static str> {
             "a spreadsheet opens a table of comma-separated values: name it .csv"
         }
         "db" | "sqlite" | "sqlite3" | "db3" => {
-            "`dupflow run` with sink.kind = \"sqlite\" writes the table of a database; or name it .csv, \
-             which sqlite3 imports: sqlite3 NEW.db '.import --csv ROWS.csv rows'"
+            "\"sqlite:FILE\" is the tables of a database, with sink.kind = \"sqlite\" for `dupflow run`; or \
+             name it .csv, which sqlite3 imports: sqlite3 NEW.db '.import --csv ROWS.csv rows'"
         }
         "duckdb" | "ddb" => "DuckDB reads a file named .parquet",
         "arrow" | "feather" | "ipc" | "arrows" => {

@@ -34,7 +34,8 @@ pub type OutputGuard = Box<dyn FnMut() -> io::Result<Duration> + Send>;
 /// - [`Self::documents`] is called, if they are [wanted](Self::wants_documents), before [`Self::restored`] or
 ///   [`Self::epoch`] of the same epoch, if the epoch changes a document. All changes together accumulate to
 ///   the live documents, in a new run and after a restart. While an output is corrected, the changes are
-///   passed as the epochs are repeated, before the corrections.
+///   passed as the epochs are repeated, after the pairs of the output as [restored](Self::restored), and
+///   before the corrections.
 /// - [`Self::epoch`] is called once for every later epoch, in ascending order, once the epoch is closed. Its
 ///   deltas are final. An epoch may have no delta. After a restart there may be a gap in the numbers.
 /// - [`Self::commit`] makes the epochs since the last commit *durable*, with a mark: all of them and the

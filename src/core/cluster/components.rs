@@ -1,9 +1,10 @@
 //! The components of the present pairs by labels: each document that is in a pair has the smallest id of its
 //! component.
 //!
-//! Costs of an epoch: O(log² n) amortised for each change of a pair, and the documents whose labels change;
-//! a document that joins a large component is one change. Pairs that come are applied before those that go,
-//! so a component that is there only between the two is labelled twice. Memory: that of the graph.
+//! Costs of an epoch: O(log² n) amortised for each change of a pair, and the documents whose labels change:
+//! one where a document joins a large component, all where it has the smallest id there. Pairs that come are
+//! applied before those that go, so a component that is there only between the two is labelled twice.
+//! Memory: that of the graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -87,6 +87,7 @@ fn examine(
 ) -> Result<String, DatabaseFailure> {
     let TablesConfig { address, schema, prefix, patience } = place.clone();
     let output = TableOutput {
+        anew: false,
         address,
         schema,
         prefix,

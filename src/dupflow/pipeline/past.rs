@@ -38,6 +38,9 @@
 //! ([`Mark::as_of`]). If the state is older, the whole input is read again if it still holds all records;
 //! otherwise the run is refused, or uses the state with `--reconcile`.
 //!
+//! A replay into an output that is there ([`Continuity::anew`]) takes it over as one without a mark, and
+//! reads everything before it corrects it.
+//!
 //! If records that the run needs have expired, it is refused. With `--reconcile` the corpus is the documents
 //! of the state and the records that are left; the output is corrected, and the missing records are logged
 //! and counted.
@@ -143,7 +146,7 @@ impl Past {
             Rules { documents, stages, reconcile, rewrites, anew, scheme: stages.stored_description(), now };
         // Files have one owner, and this run has opened them.
         sides.take_over_files().map_err(RunError::Sink)?;
-        let (standing, resumable) =
+        let (standing, resumable, stood) =
             rules.take_over(source, sink, &mut input, state.as_deref_mut(), inputs)?;
         let deletes_kept_ms = input.tombstones.filter(|tombstones| tombstones.is_known);
         let deletes_kept_ms = deletes_kept_ms.and_then(|kept| u64::try_from(kept.stay.as_millis()).ok());
@@ -192,7 +195,7 @@ impl Past {
             (None, None) => (None, None),
         };
         let progress = Progress {
-            epoch: restart.mark.as_ref().map_or(first - 1, |mark| mark.progress.epoch),
+            epoch: restart.mark.as_ref().map_or(stood.max(first - 1), |mark| mark.progress.epoch),
             next: begin.clone(),
             table: table.as_ref().map(|(table, _)| *table),
             clock: restart.clock(stages.retention.clock),
@@ -296,8 +299,9 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// Takes the output over. Returns what it holds, and what the run can resume from. `input` is read again
-    /// if an earlier run may have read on since.
+    /// Takes the output over. Returns what it holds, what the run can resume from, and the epoch of a mark
+    /// that does not count: epochs never regress. `input` is read again if an earlier run may have read on
+    /// since.
     fn take_over(
         &self,
         source: &mut dyn Source,
@@ -305,15 +309,19 @@ impl Rules<'_> {
         input: &mut SourceInfo,
         mut state: Option<&mut StoredState>,
         mut inputs: Option<&mut InputFile>,
-    ) -> Result<(Standing, Resumable), RunError> {
-        let counted = |standing| match standing {
-            Standing::At(_) if self.anew => Standing::Unmarked("it is corrected".to_owned()),
-            standing => standing,
+    ) -> Result<(Standing, Resumable, Epoch), RunError> {
+        let mut stood = 0;
+        let mut counted = |standing, list: Option<&mut InputFile>| {
+            let marked = if let Standing::At(mark) = &standing { Some(mark.progress.epoch) } else { None };
+            let whole = with_whole_list(standing, list);
+            let Some(epoch) = marked.filter(|_| self.anew) else { return whole };
+            stood = epoch;
+            Ok(Standing::Unmarked("it is corrected to what the inputs give".to_owned()))
         };
-        let before = match sink.inspect().map_err(RunError::Sink)?.map(counted) {
+        let before = match sink.inspect().map_err(RunError::Sink)? {
             None => None,
             Some(standing) => {
-                let standing = with_whole_list(standing, inputs.as_deref_mut())?;
+                let standing = counted(standing, inputs.as_deref_mut())?;
                 inspect_again(&standing, source, input)?;
                 let topic = sink.topic();
                 let resumable =
@@ -330,17 +338,17 @@ impl Rules<'_> {
                 Some((standing, topic, resumable))
             }
         };
-        let standing = with_whole_list(counted(sink.take_over().map_err(RunError::Sink)?), inputs)?;
+        let standing = counted(sink.take_over().map_err(RunError::Sink)?, inputs)?;
         let topic = sink.topic();
         match before {
             Some((same, same_topic, resumable)) if same == standing && same_topic == topic => {
-                Ok((standing, resumable))
+                Ok((standing, resumable, stood))
             }
             // The earlier run has committed meanwhile.
             _ => {
                 inspect_again(&standing, source, input)?;
                 let resumable = self.resumable(source, &standing, topic.as_ref(), input, state)?;
-                Ok((standing, resumable))
+                Ok((standing, resumable, stood))
             }
         }
     }

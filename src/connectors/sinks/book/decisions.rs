@@ -81,6 +81,9 @@ impl Decisions {
                 self.open.changed.extend(Some(id.clone()).filter(|_| self.is_live));
             }
         }
+        if !self.is_live {
+            self.memberships.settle();
+        }
     }
 
     /// Receives the upserts of an epoch.
@@ -163,7 +166,7 @@ impl Decisions {
     /// Applies changes of clusters. Returns the documents that have moved between them.
     fn apply(&mut self, reports: &[ReportChange]) -> Vec<DocId> {
         let Self { memberships, alive, .. } = self;
-        // Every document in a pair is alive.
+        // Every document in a pair is alive, but of the pairs of an output that is corrected, until it is.
         let age = |id: &DocId| Age::new(alive.get(id).copied().unwrap_or(UNKNOWN));
         memberships.apply(reports, age);
         let members = reports.iter().filter(|(report, _)| !report.subject().0);

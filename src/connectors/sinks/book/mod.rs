@@ -8,10 +8,11 @@
 //!
 //! All answers of an output read one graph of pairs. What no answer asks for is not held.
 //!
-//! **Correcting an output.** The output holds answers and no pairs. They are read, and the caller passes
-//! every pair of the corpus as a correction, in several commits. Until the last of these only marks are
-//! written, with `in_correction` set. The last one writes what the corpus gives less what the output holds,
-//! in one commit. A run that ends earlier has written no answer, and the next run repeats the correction.
+//! **Correcting an output.** The answers that it holds are read. The caller passes the pairs that it holds
+//! as restored, none where it holds answers only, and then what differs of the corpus, in several commits.
+//! Until the last of these only marks are written, with `in_correction` set. The last one writes what the
+//! corpus gives less what the output holds, in one commit. A run that ends earlier has written no answer, and
+//! the next run repeats the correction.
 //!
 //! # Decisions
 //!

@@ -31,7 +31,8 @@ impl<W: Write> FinalRows<W> {
     pub fn finish(self) -> io::Result<()> {
         let mut out = csv::Writer::from_writer(self.out);
         out.write_record(&self.columns)?;
-        for (cells, _) in self.rows.changes(|_, _| Ordering::Equal) {
+        let rows = self.rows.changes(|_, _| Ordering::Equal).into_iter();
+        for (cells, _) in rows.filter(|(_, diff)| *diff > 0) {
             out.write_record(cells)?;
         }
         out.flush()

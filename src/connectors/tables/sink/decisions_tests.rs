@@ -36,6 +36,7 @@ pub(super) fn decisions_are_kept(address: &Address) {
     let (nul, quotes, lone) = ("a\0\u{1a}0", "a'b\"c", "重複");
     for mode in DecisionMode::ALL {
         let output = TableOutput {
+            anew: false,
             address: address.clone(),
             schema: "of decisions".to_owned(),
             prefix: format!("{mode} \""),

@@ -34,6 +34,8 @@ pub struct TableOutput {
     pub decisions: Option<DecisionMode>,
     /// How long a server may take to answer at the start.
     pub patience: Duration,
+    /// Whether no mark counts: the tables are corrected to what the inputs give.
+    pub anew: bool,
     /// Name of the run; unique.
     pub run: String,
 }

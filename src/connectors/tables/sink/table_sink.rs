@@ -194,9 +194,22 @@ impl Sink for TableSink {
         let adds_up = !self.output.deltas || self.store.deltas_add_up().map_err(io_error)?;
         self.changes.deltas_anew = self.output.deltas != self.kept_deltas || !adds_up;
         let decides = self.book.decides().is_some();
-        self.changes.decisions_anew = decides != self.kept_decisions;
+        // Positions of another reading do not say which documents are decided.
+        let is_first = self.output.anew && self.book.decides() == Some(DecisionMode::First);
+        self.changes.decisions_anew = decides != self.kept_decisions || is_first;
+        for (table, is_emptied) in [
+            ("deltas", self.kept_deltas && !self.output.deltas),
+            ("decisions", self.kept_decisions && !decides),
+        ] {
+            if is_emptied {
+                tracing::warn!(
+                    "the table {} is emptied: no more {table} are kept",
+                    self.output.table_name(table)
+                );
+            }
+        }
         if decides {
-            let is_there = self.kept_decisions;
+            let is_there = self.kept_decisions && !is_first;
             let there =
                 if is_there { self.store.decisions().map_err(io_error)? } else { LastDecisions::default() };
             self.book.correct_decisions(there);

@@ -191,7 +191,9 @@ impl Args {
             max_unread: self.max_unread,
             sink: match self.tables() {
                 Some(Ok(tables)) => SinkConfig::Tables(tables),
-                _ => SinkConfig::Lines {
+                // The address, which may have a password, is no name of a file.
+                Some(Err(_)) => SinkConfig::Lines { path: None, mark: None },
+                None => SinkConfig::Lines {
                     path: Some(self.output.clone()).filter(|path| path != Path::new("-")),
                     mark: None,
                 },

@@ -129,7 +129,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let sides = (inputs.as_deref().unwrap_or_default(), &*reference);
     check_sides("--against", sides.1, sides.0, &mut problems);
     let are_several = args.processes.are_several();
-    if !is_published {
+    if !is_published && tables.is_none() {
         let of_units = plan.as_ref().is_some_and(|plan| plan.scheme.units.is_some());
         args.documents.note_conflicts(
             (args.emit, &args.output),

@@ -4,9 +4,12 @@ use super::args::Args;
 use crate::cli::arguments::problems::Problems;
 use crate::cli::run::note_keep;
 use crate::config::Plan;
+use dupflow_connectors::intake::Speed;
 
 /// Reports options that tables have no place for.
 pub(super) fn note_conflicts(args: &Args, plan: Option<&Plan>, problems: &mut Problems) {
+    const ALL_AT_ONCE: &str = "tables that hold a result are corrected at the end, in one step; `dupflow \
+        run` with the tables as [sink] has it";
     let refused = [
         (
             "--emit",
@@ -23,6 +26,9 @@ pub(super) fn note_conflicts(args: &Args, plan: Option<&Plan>, problems: &mut Pr
             args.resume.resume.is_some(),
             "tables need no folder: start the replay again, and it corrects them",
         ),
+        ("--speed", args.speed != Speed::Max, ALL_AT_ONCE),
+        ("--watch", !args.watch.is_empty(), ALL_AT_ONCE),
+        ("--views", args.views.is_some(), ALL_AT_ONCE),
         (
             "--processes",
             args.processes.are_several(),

@@ -231,7 +231,7 @@ impl TablesConfig {
             None if typed.starts_with("postgres://") || typed.starts_with("postgresql://") => {
                 Address::Postgres(Credential::new(typed))
             }
-            None => return None,
+            None => return elsewhere(typed).map(Err),
         };
         let problem = match &address {
             Address::Sqlite(path) if path.as_os_str().is_empty() => {
@@ -245,6 +245,19 @@ impl TablesConfig {
         };
         let tables = Self { address, schema: SCHEMA.to_owned(), prefix: String::new(), patience: PATIENCE };
         Some(problem.map_or(Ok(tables), Err))
+    }
+}
+
+/// What to do instead, if an address names neither a file nor a database.
+fn elsewhere(typed: &str) -> Option<String> {
+    let (scheme, _) = typed.split_once(':')?;
+    let run = "a replay writes files and databases; `dupflow run` with sink.kind = \"kafka\" writes a topic";
+    let database = "the tables of a database are \"sqlite:FILE\" or \"postgres://…\"";
+    match scheme {
+        "kafka" => Some(run.to_owned()),
+        "sqlite3" | "mysql" | "mariadb" | "duckdb" | "jdbc" => Some(database.to_owned()),
+        _ if typed.contains("://") => Some(format!("\"{scheme}:\" names no file; {database}")),
+        _ => None,
     }
 }
 

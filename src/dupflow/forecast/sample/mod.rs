@@ -49,6 +49,9 @@ const OUTSIDE: f64 = 0.001;
 /// The most documents of a sample, inclusive: each is compared with each.
 pub const MOST: usize = 50_000;
 
+/// The greatest `blocking.cap`, inclusive.
+const MOST_CAP: u64 = 1_000_000;
+
 /// A smaller loss of recall by hot blocks is not warned about.
 const LOSS: f64 = 0.01;
 
@@ -120,15 +123,9 @@ pub struct SampleBlocks {
     pub meetings_uncapped: Option<f64>,
     /// Recall without the pairs that share hot blocks only; `None` if no pair is right.
     pub recall: Option<f64>,
-}
-
-impl SampleBlocks {
-    /// A cap with which no block is hot, with some room.
-    pub fn cap(&self) -> u64 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of sketches")]
-        let cap = (1.2 * self.largest).ceil() as u64;
-        cap
-    }
+    /// The least `blocking.cap` with which no block is hot, with some room; it may be more than the key
+    /// takes.
+    pub cap: u64,
 }
 
 /// The distinct texts of a sample.
@@ -188,6 +185,7 @@ impl SampleReport {
             let is_counted = outcomes.iter().all(|one| one.meetings[which].is_some());
             is_counted.then(|| mean(&|one| one.meetings[which].unwrap_or_default()))
         };
+        let largest = outcomes.iter().map(|one| one.largest).fold(0.0, f64::max);
         let number: usize = shingles.keys().map(|id| sample.copies[*id]).sum();
         let length: usize = shingles.iter().map(|(id, shingles)| sample.copies[*id] * shingles).sum();
         Self {
@@ -205,7 +203,8 @@ impl SampleReport {
                 documents,
                 hot: mean(&|one| one.hot as f64),
                 shown_from: plan.blocking().hot_rule().map_or(0.0, |rule| blocks::shown_from(rule, times)),
-                largest: outcomes.iter().map(|one| one.largest).fold(0.0, f64::max),
+                largest,
+                cap: cap_above(largest),
                 meetings: meetings(0),
                 meetings_seen: meetings(1),
                 meetings_uncapped: meetings(2),
@@ -271,6 +270,13 @@ fn with_table(scheme: &Scheme, counted: &[(DocId, String)]) -> Scheme {
     let mut frozen = scheme.clone();
     frozen.text.weights = Weights::TfIdf(Idf::Frozen(Arc::new(table)), form);
     frozen
+}
+
+/// A cap above a block of so many sketches, with some room.
+fn cap_above(largest: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of sketches")]
+    let cap = (1.2 * largest).ceil() as u64;
+    cap
 }
 
 /// `None` where nothing is right or nothing is found. `heaviest` is the greatest number of pairs between the
@@ -406,13 +412,15 @@ impl Display for SampleReport {
         if quality.recall.mean - recall < LOSS {
             return Ok(());
         }
-        write!(
-            f,
-            "  ! pairs that share hot blocks only are lost: recall {} of so many documents; with\n    \
-            blocking.cap = {} none is hot",
-            Probability(recall),
-            self.blocks.cap()
-        )?;
+        let (recall, cap) = (Probability(recall), self.blocks.cap);
+        write!(f, "  ! pairs that share hot blocks only are lost: recall {recall} of so many documents; ")?;
+        if cap > MOST_CAP {
+            return writeln!(
+                f,
+                "blocks of\n    {cap} sketches would not be hot, and blocking.cap is {MOST_CAP} at most"
+            );
+        }
+        write!(f, "with\n    blocking.cap = {cap} none is hot")?;
         match self.blocks.meetings_uncapped {
             Some(meetings) => writeln!(f, ", and a sketch has {meetings:.1} meetings"),
             None => writeln!(f),

@@ -144,6 +144,7 @@ impl SinkParts<'_> {
             shares: self.style().shares,
             patience: *patience,
             run: self.run.to_owned(),
+            anew: self.mode.begins_anew(self.deployment),
         };
         let metrics = Arc::clone(&self.stages.observers.metrics);
         Box::new(TableSink::new(&output, self.evidence(), self.plan.clusters, metrics))

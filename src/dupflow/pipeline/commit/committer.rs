@@ -45,6 +45,9 @@ use dupflow_engine::dataflow::ClosedEpoch;
 /// Approximate limit of corrections in one commit: a broker limits the duration of a transaction.
 const CORRECTIONS: usize = 20_000;
 
+/// Whether an output may be corrected, asked once, before.
+pub(in crate::pipeline) type MayCorrect = Box<dyn Fn() -> bool + Send>;
+
 /// See the [module](self).
 pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) sink: Box<dyn Sink + Send>,
@@ -70,6 +73,8 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) inputs: Option<InputFile>,
     /// If the output is to be corrected: the pairs before the first live epoch, less those of the output.
     pub(in crate::pipeline) corrected: Option<Reconcile<DocPair>>,
+    /// Whether the output may be corrected to what has been read; `None`: it may.
+    pub(in crate::pipeline) may_correct: Option<MayCorrect>,
     /// The epoch of the output when the run began, for the state that is stored before the run is live.
     pub(in crate::pipeline) past: Epoch,
     /// Publishes the committed positions of the input.
@@ -89,7 +94,8 @@ pub(in crate::pipeline) struct Committer {
 }
 
 impl Committer {
-    /// A committer that continues from `past`. If the output is to be corrected, the sink is told its pairs.
+    /// A committer that continues from `past`. If the output is to be corrected, the sink gets its
+    /// pairs as restored.
     pub(in crate::pipeline) fn new(
         mut sink: Box<dyn Sink + Send>,
         letters: Option<LetterFile>,
@@ -118,6 +124,7 @@ impl Committer {
             looks: past.looks.take(),
             inputs: None,
             corrected,
+            may_correct: None,
             past: past.mark.progress.epoch,
             announce: None,
             letters_up_to: std::mem::take(&mut past.letters_up_to),
@@ -444,6 +451,10 @@ impl Committer {
     /// Writes the corrections, if the output is to be corrected and has not been yet.
     fn correct(&mut self) -> Result<(), RunError> {
         let Some(pairs) = self.corrected.take() else { return Ok(()) };
+        if self.may_correct.as_ref().is_some_and(|may| !may()) {
+            tracing::warn!("the output stays as it was: what has been read is not what was demanded");
+            return Ok(());
+        }
         let progress = self.repeated.clone();
         let changes = pairs.changes(|a, b| a.pair.cmp(&b.pair)).into_iter();
         let deltas: Vec<_> = changes.map(|(pair, diff)| correction(pair, diff)).collect();

@@ -59,6 +59,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         looks: None,
         inputs: None,
         corrected: None,
+        may_correct: None,
         past,
         announce: None,
         letters_up_to: [(0, u64::MAX)].into(),

@@ -11,7 +11,7 @@ mod queue;
 pub use followed::Follower;
 
 pub(in crate::pipeline) use clock_warning::ClockWarning;
-pub(in crate::pipeline) use committer::Committer;
+pub(in crate::pipeline) use committer::{Committer, MayCorrect};
 pub(in crate::pipeline) use followed::FollowedSink;
 pub(in crate::pipeline) use growth::GrowthWarning;
 pub(in crate::pipeline) use keeper::Keeper;

@@ -4,10 +4,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::measures::Measures;
+use super::measures::{Latencies, Measures};
 use crate::plural::count;
+use dupflow_connectors::intake::BadRecords;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::origins::Origins;
+use dupflow_engine::dataflow::Stages;
 
 /// The conditions.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -99,6 +101,12 @@ impl Demands {
             ));
         }
         unmet
+    }
+
+    /// Whether what has been read so far meets them.
+    pub(in crate::pipeline) fn are_met(&self, stages: &Stages, bad: &BadRecords) -> bool {
+        let measures = Measures::collect(stages, bad, Latencies::default());
+        self.unmet(&measures, stages.observers.origins.as_deref()).is_empty()
     }
 
     /// Logs what is no error of a feed, and loses documents of a table.

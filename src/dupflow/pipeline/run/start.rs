@@ -15,7 +15,7 @@ use super::restore::{RestoreParts, restore};
 use super::running::Running;
 use super::threads::{commit, read, read_watches, spawn, watch_outputs, write_state};
 use super::worker::{self, RunShared};
-use crate::pipeline::commit::{ClockWarning, Commits, Committer, GrowthWarning, Keeper};
+use crate::pipeline::commit::{ClockWarning, Commits, Committer, GrowthWarning, Keeper, MayCorrect};
 use crate::pipeline::continuity::{Continuity, WatchParts};
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::{Latencies, ResumedAt, Summary};
@@ -206,12 +206,17 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     let reference = continuity.reference.take();
     let (watches, notices, deliveries) = begin_watches(continuity.watch.take(), &shared.clock, give_up)?;
     let list = watches.as_ref().map(|watches| Arc::clone(&watches.list));
+    let may_correct = continuity.anew.then(|| {
+        let (demands, stages, run) = (demands.clone(), stages.clone(), Arc::clone(&shared));
+        Box::new(move || demands.are_met(&stages, &run.bad)) as MayCorrect
+    });
     let output = CommitterParts {
         notices,
         watches: list.clone(),
         sink,
         continuity,
         announce,
+        may_correct,
         has_ended: process.0 == 0 && has_ended(&stages, snapshot.as_ref()),
         stored,
     };
@@ -314,6 +319,7 @@ struct CommitterParts {
     sink: Box<dyn Sink + Send>,
     continuity: Continuity,
     announce: Option<Announce>,
+    may_correct: Option<MayCorrect>,
     /// See [`has_ended`].
     has_ended: bool,
     /// The epoch of the state.
@@ -328,7 +334,8 @@ fn start_committer(
     peers: Option<Arc<PeerProcesses>>,
     shared: &Arc<RunShared>,
 ) -> Result<Option<JoinHandle<Latencies>>, RunError> {
-    let CommitterParts { notices, watches, sink, continuity, announce, has_ended, stored } = output;
+    let CommitterParts { notices, watches, sink, continuity, announce, may_correct, has_ended, stored } =
+        output;
     let keeper = continuity.state.map(|(mut state, every)| {
         if let Some(peers) = &peers {
             state.share_with(Arc::clone(&peers.writers) as _);
@@ -355,6 +362,7 @@ fn start_committer(
     let mut committer = Committer::new(sink, continuity.letters, keeper, counts, past);
     committer.inputs = continuity.inputs;
     committer.announce = announce;
+    committer.may_correct = may_correct;
     committer.sides = continuity.sides;
     committer.notices = notices;
     committer.watches = watches;

@@ -32,14 +32,14 @@ pub(super) fn tables<'scope>(
 ) -> Stream<'scope, Epoch, Vec<TableDue>> {
     let (metrics, live) = (Arc::clone(&stages.observers.metrics), Arc::clone(&stages.start.live));
     let peers = changes.scope().peers() as u64;
-    let (mut in_force, mut number) =
-        stages.start.past.table.map_or((0, 0), |table| (table.documents, table.number));
+    let past = stages.start.past.table;
+    let (mut in_force, mut number) = past.map_or((0, 0), |table| (table.documents, table.number));
     let mut documents = 0_u64;
     by_epoch(changes, Exchange::new(|_: &i64| 0), "Tables", move |epoch, changes, emit| {
         let change = changes.iter().sum();
         documents = documents.checked_add_signed(change).expect("no more documents go than came");
-        // In earlier epochs an earlier run has decided.
-        if live.holds(epoch) && growth.is_due(in_force, documents) {
+        // In earlier epochs an earlier run has decided, if its table is there.
+        if (live.holds(epoch) || past.is_none()) && growth.is_due(in_force, documents) {
             (in_force, number) = (documents, number + 1);
             metrics.add(Counter::IdfTables, 1);
             (0..peers).for_each(|to| emit(TableDue { to, number, documents }));

@@ -23,7 +23,7 @@ pub(super) struct ClusterGroups<'scope> {
 }
 
 /// Two documents that are a pair.
-type Edge = (DocId, DocId);
+type PairEnds = (DocId, DocId);
 
 /// A group of a view with a cluster in it, and the number of the cluster's documents.
 type ClusterInGroup = (ViewGroup, (u64, DocId));
@@ -61,9 +61,9 @@ pub(super) fn groups<'scope>(
 /// The documents that are in a pair, each with the smallest id of its component.
 fn components<'scope>(pairs: &Ends<'scope>) -> VecCollection<'scope, Epoch, (DocId, DocId), isize> {
     let mut components = Components::default();
-    let to_one = Exchange::new(|_: &(Edge, Epoch, isize)| 0);
+    let to_one = Exchange::new(|_: &(PairEnds, Epoch, isize)| 0);
     let labels = by_epoch(pairs.inner.clone(), to_one, "Components", move |epoch, changes, emit| {
-        let mut changes: Vec<(Edge, isize)> =
+        let mut changes: Vec<(PairEnds, isize)> =
             changes.into_iter().map(|(pair, _, diff)| (pair, diff)).collect();
         consolidate(&mut changes);
         let changes =

@@ -266,6 +266,7 @@ fn output_with(address: Address, run: &str, prefix: &str, shares: bool) -> Table
         Address::Postgres(_) => {}
     }
     let output = TableOutput {
+        anew: false,
         address,
         schema: "results of".to_owned(),
         prefix: prefix.to_owned(),
@@ -451,6 +452,7 @@ fn notices_foreign_rows(open: &dyn Fn(&str) -> TableSink, other: &mut dyn FnMut(
 /// An output that keeps no more than it must.
 fn place(address: Address, prefix: &str) -> TableOutput {
     TableOutput {
+        anew: false,
         address,
         schema: "plain".to_owned(),
         prefix: prefix.to_owned(),
