@@ -1,12 +1,14 @@
 //! The clusters of the present pairs, and the changes of their reports.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use super::graph::Graph;
 use super::report::ClusterReport;
 use super::star;
 use super::tours::Vertex;
 use crate::doc::DocId;
+use crate::memory::OrderedRows;
 use crate::pair::{Delta, Pair, Similarity};
 
 /// What a cluster is.
@@ -26,7 +28,7 @@ pub struct Clusters {
     limit: usize,
     graph: Graph,
     /// The similarity of each pair, both ways, if that is asked for.
-    similarities: Option<BTreeMap<(Vertex, Vertex), Similarity>>,
+    similarities: Option<OrderedRows<(Vertex, Vertex), Similarity>>,
 }
 
 impl Clusters {
@@ -38,10 +40,10 @@ impl Clusters {
         Self { kind, limit, graph: Graph::new(), similarities: None }
     }
 
-    /// Also holds the similarity of each pair: about 60 bytes. There must be no pair yet.
+    /// Also holds the similarity of each pair: about 40 bytes. There must be no pair yet.
     #[must_use]
     pub fn with_similarities(self) -> Self {
-        Self { similarities: Some(BTreeMap::new()), ..self }
+        Self { similarities: Some(OrderedRows::default()), ..self }
     }
 
     /// Applies the changes of one epoch, consolidated and sorted by pair. Returns the changes of reports,
@@ -85,7 +87,11 @@ impl Clusters {
     pub fn neighbours(&self, document: &DocId) -> impl Iterator<Item = (&DocId, Similarity)> {
         let similarities = self.similarities.as_ref().expect("they are asked for");
         let of = self.graph.find(document).into_iter();
-        let near = of.flat_map(|vertex| similarities.range((vertex, 0)..=(vertex, Vertex::MAX)));
+        let near = of.flat_map(|vertex| {
+            similarities
+                .range(Bound::Included(&(vertex, 0)))
+                .take_while(move |((first, _), _)| *first == vertex)
+        });
         near.map(|((_, other), similarity)| (self.graph.id(*other), *similarity))
     }
 
@@ -135,7 +141,7 @@ impl Clusters {
         for (from, similarity) in [(ends, come), ((ends.1, ends.0), come.map(Similarity::flipped))] {
             match similarity {
                 // One that comes and goes within the epoch is not there.
-                Some(similarity) if diff > 0 || similarities.contains_key(&from) => {
+                Some(similarity) if diff > 0 || similarities.entry(&from).is_some() => {
                     similarities.insert(from, similarity);
                 }
                 Some(_) => {}

@@ -13,7 +13,7 @@ use super::tours::Vertex;
 use crate::doc::DocId;
 use crate::pair::Pair;
 
-/// See the [module](self).
+/// The labels of documents that are in pairs, advanced once an epoch.
 #[derive(Debug)]
 pub struct Components {
     graph: Graph,

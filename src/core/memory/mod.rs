@@ -1,9 +1,10 @@
 //! Storage that grows in small steps: [`Rows`], [`SharedRows`] and a [`Slab`] at fixed addresses in memory, a
-//! [`SpilledSlab`] whose values are in a file, [`PackedTables`] and a [`HashIndex`]. All but the file shrink
-//! too. And an [`EndedMap`], which is bounded.
+//! [`SpilledSlab`] whose values are in a file, [`PackedTables`], [`OrderedRows`] and a [`HashIndex`]. All
+//! but the file shrink too. And an [`EndedMap`], which is bounded.
 
 mod ended_map;
 mod hash_index;
+mod ordered_rows;
 mod packed_table;
 mod rows;
 mod shared_rows;
@@ -12,6 +13,7 @@ mod spill;
 
 pub use ended_map::EndedMap;
 pub use hash_index::HashIndex;
+pub use ordered_rows::OrderedRows;
 pub use packed_table::PackedTables;
 pub use rows::Rows;
 pub use shared_rows::{SharedRows, SharedRowsReader};
