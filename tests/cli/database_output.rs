@@ -145,9 +145,9 @@ fn what_tables_cannot_have_is_refused() {
     place.file("feed.jsonl", feed(6));
     place.file("views.toml", "[[view]]\nname = \"all\"\nof = \"pairs\"\noutput = \"rows\"\n");
     for (options, said) in [
-        ("--emit keep", "--emit: not with tables"),
-        ("--emit clusters", "--emit: not with tables"),
-        ("--emit rejected:3", "--emit: not with tables"),
+        ("--emit keep", "--emit: a database keeps pairs"),
+        ("--emit clusters", "--emit: a database keeps pairs"),
+        ("--emit rejected:3", "--emit: a database keeps pairs"),
         ("--output-format csv", "--output-format: not with tables"),
         ("--provenance", "--provenance: not with tables"),
         ("--times", "--times: not with tables"),

@@ -31,12 +31,8 @@ impl TypedValueParser for EmitParser {
         argument: Option<&Arg>,
         typed: &OsStr,
     ) -> Result<EmitKind, clap::Error> {
-        let sample = |text: &str| {
-            let most = text.strip_prefix(SAMPLE).and_then(|most| most.parse().ok());
-            most.map(EmitKind::Rejected).ok_or("expected \"rejected:\" and a number of pairs, at least 1")
-        };
-        if typed.to_str().is_some_and(|text| text.starts_with(SAMPLE)) {
-            return sample.parse_ref(command, argument, typed);
+        if typed.to_str().is_some_and(|text| text.starts_with(EmitKind::REJECTED)) {
+            return (|text: &str| text.parse::<EmitKind>()).parse_ref(command, argument, typed);
         }
         EnumValueParser::<EmitKind>::new().parse_ref(command, argument, typed)
     }
@@ -48,9 +44,6 @@ impl TypedValueParser for EmitParser {
         Some(Box::new(named.chain([sample])))
     }
 }
-
-/// What stands before the size of a sample of rejected candidates.
-const SAMPLE: &str = "rejected:";
 
 /// Parses a share, from 0 to 1.
 ///

@@ -25,7 +25,7 @@ use super::arguments::written;
 use super::audit;
 use super::units;
 use crate::config::{
-    DECISIONS_ARE_JSON, EmitKind, OutputFormat, Plan, ProvenancePlace, ViewConfig, without_monitor,
+    EmitKind, OutputFormat, Plan, ProvenancePlace, ResultPlace, SinkConfig, ViewConfig, without_monitor,
 };
 use crate::pipeline::{self, CountsRecord, Mode, Provenance, RunError, RunJob, Summary, missing_fields};
 use dupflow_connectors::inputs::{Input, Staying};
@@ -111,12 +111,15 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if deployment.causes && deployment.emit != EmitKind::Deltas {
         problems.note("--causes: only deltas have causes, and something else is to be emitted");
     }
-    let emits_decisions = deployment.emit == EmitKind::Decisions;
-    if args.decisions.is_some() && !emits_decisions {
+    if args.decisions.is_some() && deployment.emit != EmitKind::Decisions {
         problems.note("--decisions: has an effect with --emit decisions only");
     }
-    if emits_decisions && deployment.output_format != OutputFormat::Jsonl {
-        problems.note(format!("--output-format: {DECISIONS_ARE_JSON}"));
+    let (refusing, place) = match deployment.sink {
+        SinkConfig::Tables(_) => ("--emit", ResultPlace::Tables),
+        _ => ("--output-format", ResultPlace::File(deployment.output_format)),
+    };
+    if let Some(what) = deployment.emit.refusal(place, true) {
+        problems.note(format!("{refusing}: {what}"));
     }
     if let Some(path) = deployment.output().filter(|_| tables.is_none() && args.emit.copied().is_none())
         && let Some(why) = OutputFormat::misnamed(path, args.output_format.is_some())

@@ -11,12 +11,6 @@ pub(super) fn note_conflicts(args: &Args, plan: Option<&Plan>, problems: &mut Pr
     const ALL_AT_ONCE: &str = "tables that hold a result are corrected at the end, in one step; `dupflow \
         run` with the tables as [sink] has it";
     let refused = [
-        (
-            "--emit",
-            !args.emit.has_similarities(),
-            "a database keeps pairs, clusters and documents: take \"pairs\", \"deltas\" for every change of \
-             a pair besides, or \"decisions\" for the decision of each document besides",
-        ),
         ("--output-format", args.output_format.is_some(), "tables have no format of a file"),
         ("--provenance", args.provenance, "a database has no place for it, and --stats has it"),
         ("--times", args.times, "a database has no columns for times"),

@@ -27,9 +27,7 @@ pub(in crate::config) use keys::KEYS;
 pub use logging::{LogFormat, LogLevel};
 pub use monitor::{MonitorConfig, without_monitor};
 pub use processes::ProcessConfig;
-pub use results::{
-    AuditConfig, DECISIONS_ARE_JSON, DocumentsConfig, EmitKind, OutputFormat, ProvenancePlace,
-};
+pub use results::{AuditConfig, DocumentsConfig, EmitKind, OutputFormat, ProvenancePlace, ResultPlace};
 pub use sink::SinkConfig;
 pub use source::SourceConfig;
 pub use source::description::{SOURCE_PLACE, SOURCE_START};

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::Path;
+use std::str::FromStr;
 
 use clap::ValueEnum;
 
@@ -56,9 +57,16 @@ pub enum OutputFormat {
     Parquet,
 }
 
-/// Why decisions are written as JSON Lines only.
-pub const DECISIONS_ARE_JSON: &str =
-    "a decision holds a list of documents, which has no columns: take \"jsonl\"";
+/// A place of results, as far as it decides which it can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultPlace {
+    /// A file, or standard output.
+    File(OutputFormat),
+    /// A topic.
+    Topic,
+    /// Tables of a database.
+    Tables,
+}
 
 /// How records of documents are copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,6 +142,37 @@ impl OutputFormat {
 }
 
 impl EmitKind {
+    /// Why these results cannot go to a place, by a replay or by a run; `None` if they can.
+    pub fn refusal(self, place: ResultPlace, is_replay: bool) -> Option<&'static str> {
+        let is_of_end = matches!(self, Self::Items | Self::Rejected(_)) || self.copied().is_some();
+        match place {
+            _ if is_of_end && !is_replay => {
+                Some("a run that goes on has no end at which this could be written: take `dupflow replay`")
+            }
+            ResultPlace::Topic => (!self.is_of_changes()).then_some(
+                "a topic takes changes: set it to \"deltas\", \"cluster-deltas\" or \"decisions\", and \
+                sink.envelope to \"upsert\" for the pairs or the clusters as they are",
+            ),
+            ResultPlace::Tables => (!self.has_similarities()).then_some(
+                "a database keeps pairs, clusters and documents: set it to \"pairs\", to \"deltas\" for \
+                every change of a pair besides, or to \"decisions\" for the decision of each document \
+                besides",
+            ),
+            ResultPlace::File(OutputFormat::Jsonl) => None,
+            ResultPlace::File(_) if self == Self::Decisions => {
+                Some("a decision holds a list of documents, which has no columns: take \"jsonl\"")
+            }
+            ResultPlace::File(OutputFormat::Parquet) if self.is_of_changes() && !is_replay => Some(
+                "a Parquet file is whole at its end only, and changes are written as they come: take \
+                \"jsonl\" or \"csv\", or another sink.emit",
+            ),
+            ResultPlace::File(_) => None,
+        }
+    }
+
+    /// What stands before the size of a sample of rejected candidates.
+    pub const REJECTED: &str = "rejected:";
+
     /// Whether the results are written epoch by epoch, and not at the end.
     pub fn is_of_changes(self) -> bool {
         matches!(self, Self::Deltas | Self::ClusterDeltas | Self::Decisions)
@@ -164,11 +203,23 @@ impl EmitKind {
     }
 }
 
+impl FromStr for EmitKind {
+    type Err = String;
+
+    fn from_str(typed: &str) -> Result<Self, String> {
+        let Some(most) = typed.strip_prefix(EmitKind::REJECTED) else {
+            return <Self as ValueEnum>::from_str(typed, false);
+        };
+        let most = most.parse().map(Self::Rejected);
+        most.map_err(|_| "expected \"rejected:\" and a number of pairs, at least 1".to_owned())
+    }
+}
+
 impl fmt::Display for EmitKind {
     /// As it is typed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rejected(most) => write!(f, "rejected:{most}"),
+            Self::Rejected(most) => write!(f, "{}{most}", Self::REJECTED),
             named => f.write_str(named.to_possible_value().as_ref().map_or("", |value| value.get_name())),
         }
     }
@@ -177,34 +228,20 @@ impl fmt::Display for EmitKind {
 /// What the results are: as set, or the default of the sink. Reports a kind of result that the sink cannot
 /// take.
 pub(super) fn emit(settings: &mut FileSettings, sink: &SinkConfig) -> EmitKind {
-    let kinds = [
-        ("deltas", EmitKind::Deltas),
-        ("pairs", EmitKind::Pairs),
-        ("clusters", EmitKind::Clusters),
-        ("cluster-deltas", EmitKind::ClusterDeltas),
-        ("keep", EmitKind::Keep),
-        ("remove", EmitKind::Remove),
-        ("decisions", EmitKind::Decisions),
-    ];
     // A database keeps current pairs by default; the history of changes only on request.
     let default = if matches!(sink, SinkConfig::Tables(_)) { EmitKind::Pairs } else { EmitKind::Deltas };
-    let emit = settings.choose("sink.emit", &kinds, &[]).unwrap_or(default);
-    check_emit(settings, sink, emit);
+    let emit = settings.read("sink.emit", |value| value.text()?.parse().ok()).unwrap_or(default);
+    let place = match sink {
+        SinkConfig::Kafka { .. } => ResultPlace::Topic,
+        SinkConfig::Tables(_) => ResultPlace::Tables,
+        SinkConfig::Lines { .. } => ResultPlace::File(OutputFormat::Jsonl),
+    };
+    if let Some(what) = emit.refusal(place, false)
+        && settings.sound(&["sink.emit"])
+    {
+        settings.problem("sink.emit", ProblemKind::Contradiction(what.to_owned()));
+    }
     emit
-}
-
-/// Reports a kind of result that the sink cannot take.
-fn check_emit(settings: &mut FileSettings, sink: &SinkConfig, emit: EmitKind) {
-    if matches!(sink, SinkConfig::Kafka { .. }) && !emit.is_of_changes() && settings.sound(&["sink.emit"]) {
-        let what = "a topic takes changes: set it to \"deltas\", \"cluster-deltas\" or \"decisions\", and \
-            sink.envelope to \"upsert\" for the pairs or the clusters as they are";
-        settings.problem("sink.emit", ProblemKind::Contradiction(what.to_owned()));
-    }
-    if matches!(sink, SinkConfig::Tables(_)) && !emit.has_similarities() && settings.sound(&["sink.emit"]) {
-        let what = "a database keeps pairs, clusters and documents: set it to \"pairs\", to \"deltas\" for \
-            every change of a pair besides, or to \"decisions\" for the decision of each document besides";
-        settings.problem("sink.emit", ProblemKind::Contradiction(what.to_owned()));
-    }
 }
 
 /// When records of a document are written, where the results are decisions.
@@ -231,11 +268,6 @@ pub(super) fn output_format(
     let SinkConfig::Lines { path, .. } = sink else { return OutputFormat::Jsonl };
     let format = set.unwrap_or_else(|| OutputFormat::of_name(path.as_deref()));
     let key = if set.is_some() { "sink.format" } else { "sink.path" };
-    // A decision holds a list, which has no columns.
-    let is_nested = format != OutputFormat::Jsonl && emit == EmitKind::Decisions;
-    let is_stream = format == OutputFormat::Parquet && emit.is_of_changes();
-    let stream = "a Parquet file is whole at its end only, and changes are written as they come: \
-        take \"jsonl\" or \"csv\", or another sink.emit";
     // A pipe or a device keeps no marks, so a run cannot continue there.
     let is_kept = path.as_deref().is_some_and(|path| path.metadata().map_or(true, |found| found.is_file()));
     let is_read_back = matches!(source, SourceConfig::Table(_))
@@ -244,9 +276,7 @@ pub(super) fn output_format(
         && is_kept;
     let read_back = "a table cannot be read again as it was, so the next run reads its output back, and \
         comma-separated values are not read back: take \"jsonl\", or tables with another sink.kind";
-    let other = (is_nested.then_some(DECISIONS_ARE_JSON))
-        .or(is_stream.then_some(stream))
-        .or(is_read_back.then_some(read_back));
+    let other = emit.refusal(ResultPlace::File(format), false).or(is_read_back.then_some(read_back));
     // That a database which is read would be lost is said elsewhere.
     let is_read = |file: &Path| {
         let SourceConfig::Table(table) = source else { return false };

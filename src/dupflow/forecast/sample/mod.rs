@@ -2,7 +2,7 @@
 //! other seeds than its own.
 //!
 //! All texts of the sample are compared by the plan's own measure, and sketched, blocked and filtered under
-//! each of [`SEEDS`] seeds, as a run would do it. Copies of one text are compared once: they are pairs of
+//! each of eight seeds, as a run would do it. Copies of one text are compared once: they are pairs of
 //! each other, as far as `output.expand_limit` has them, and in pairs with others together.
 //!
 //! **Interval.** What differs between the seeds is the error that a run under another seed has on such texts.
@@ -11,7 +11,7 @@
 //! since no seed of these may have missed them. Where most pairs are of a few families, whose pairs are found
 //! or missed together, the law is not Student's, and more runs are beyond it.
 //!
-//! **More documents than the sample has.** See [`blocks`].
+//! **More documents than the sample has.** See `blocks.rs`.
 //!
 //! **Live weights** are those of a table that may have been made at a `text.idf_growth`-th of the documents
 //! (docs/weights.md). So recall and precision are measured a second time, with sketches by a table of the

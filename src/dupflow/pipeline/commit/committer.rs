@@ -171,6 +171,8 @@ impl Committer {
                     if self.live.get().is_some() {
                         // The last epoch before the run is live may have had no records.
                         self.live()?;
+                    } else if self.may_correct.is_some() && self.corrected.is_some() {
+                        tracing::warn!("the output stays as it was: the inputs were not read to their end");
                     }
                     self.check()?;
                     self.list_inputs()?;
