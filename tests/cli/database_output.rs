@@ -148,6 +148,8 @@ fn what_tables_cannot_have_is_refused() {
         ("--emit keep", "--emit: a database keeps pairs"),
         ("--emit clusters", "--emit: a database keeps pairs"),
         ("--emit rejected:3", "--emit: a database keeps pairs"),
+        ("--mark dup", "--mark: not with tables"),
+        ("--shard-size 1MiB", "--shard-size: not with tables"),
         ("--output-format csv", "--output-format: not with tables"),
         ("--provenance", "--provenance: not with tables"),
         ("--times", "--times: not with tables"),

@@ -2,8 +2,8 @@
 //!
 //! A B-tree's nodes of eleven entries stay half full where keys come in ascending order, as those of an epoch
 //! do. A chunk here has up to [`CHUNK`] entries. A full one is split in two halves; but a key that is behind
-//! all of a full chunk begins the next one, so ascending keys fill chunks whole. Two neighbours that have
-//! become small are joined.
+//! all of a full chunk goes into the next one, or a new one if that is full: ascending keys fill chunks.
+//! Two neighbours that have become small are joined.
 //!
 //! Costs: a search, and the entries of a chunk that are moved by an insertion or a removal. One of 64
 //! insertions at random places moves the list of chunks, 24 bytes for each.
@@ -58,7 +58,10 @@ impl<K: Ord, V> OrderedRows<K, V> {
             return None;
         };
         if at == CHUNK {
-            self.chunks.insert(chunk + 1, vec![(key, value)]);
+            match self.chunks.get_mut(chunk + 1).filter(|next| next.len() < CHUNK) {
+                Some(next) => next.insert(0, (key, value)),
+                None => self.chunks.insert(chunk + 1, vec![(key, value)]),
+            }
             return None;
         }
         if entries.len() == CHUNK {
@@ -178,6 +181,11 @@ mod tests {
         let mut rows = OrderedRows::default();
         (0..100_000_u32).for_each(|key| assert_eq!(rows.insert(key, ()), None));
         assert_eq!(rows.chunks.len(), 100_000_usize.div_ceil(CHUNK));
+        // Descending keys between two full chunks.
+        let mut between = OrderedRows::default();
+        (0..128_u32).for_each(|key| assert_eq!(between.insert(key, ()), None));
+        (1_000..41_000).rev().for_each(|key| assert_eq!(between.insert(key, ()), None));
+        assert!(between.chunks.len() < 2 * 40_000 / (CHUNK / 2), "{}", between.chunks.len());
         (0..100_000).filter(|key| key % 100 > 0).for_each(|key| assert_eq!(rows.remove(&key), Some(())));
         assert!(
             rows.len() == 1_000 && rows.chunks.len() <= 2 * 1_000_usize.div_ceil(CHUNK / 2),

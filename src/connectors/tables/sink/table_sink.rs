@@ -117,6 +117,15 @@ impl TableSink {
 
     fn write(&mut self, mark: &Mark) -> io::Result<()> {
         let written = serde_json::to_string(mark)?;
+        for (table, is_emptied) in [
+            ("deltas", self.changes.deltas_anew && !self.output.deltas),
+            ("decisions", self.changes.decisions_anew && self.book.decides().is_none()),
+        ] {
+            if is_emptied {
+                let name = self.output.table_name(table);
+                tracing::warn!("the table {name} is emptied: no more {table} are kept");
+            }
+        }
         let commits = self.commits.load(Ordering::Relaxed);
         self.store.write(&self.changes, commits, &written).map_err(io_error)?;
         failpoint::reach("tables-written");
@@ -197,17 +206,6 @@ impl Sink for TableSink {
         // Positions of another reading do not say which documents are decided.
         let is_first = self.output.anew && self.book.decides() == Some(DecisionMode::First);
         self.changes.decisions_anew = decides != self.kept_decisions || is_first;
-        for (table, is_emptied) in [
-            ("deltas", self.kept_deltas && !self.output.deltas),
-            ("decisions", self.kept_decisions && !decides),
-        ] {
-            if is_emptied {
-                tracing::warn!(
-                    "the table {} is emptied: no more {table} are kept",
-                    self.output.table_name(table)
-                );
-            }
-        }
         if decides {
             let is_there = self.kept_decisions && !is_first;
             let there =

@@ -11,6 +11,8 @@ pub(super) fn note_conflicts(args: &Args, plan: Option<&Plan>, problems: &mut Pr
     const ALL_AT_ONCE: &str = "tables that hold a result are corrected at the end, in one step; `dupflow \
         run` with the tables as [sink] has it";
     let refused = [
+        ("--mark", args.documents.mark.is_some(), "tables have no records of documents"),
+        ("--shard-size", args.documents.shard_size.is_some(), "tables have no records of documents"),
         ("--output-format", args.output_format.is_some(), "tables have no format of a file"),
         ("--provenance", args.provenance, "a database has no place for it, and --stats has it"),
         ("--times", args.times, "a database has no columns for times"),

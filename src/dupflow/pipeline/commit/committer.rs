@@ -75,6 +75,8 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) corrected: Option<Reconcile<DocPair>>,
     /// Whether the output may be corrected to what has been read; `None`: it may.
     pub(in crate::pipeline) may_correct: Option<MayCorrect>,
+    /// Whether it was not: then nothing is written to it any more.
+    is_refused: bool,
     /// The epoch of the output when the run began, for the state that is stored before the run is live.
     pub(in crate::pipeline) past: Epoch,
     /// Publishes the committed positions of the input.
@@ -125,6 +127,7 @@ impl Committer {
             inputs: None,
             corrected,
             may_correct: None,
+            is_refused: false,
             past: past.mark.progress.epoch,
             announce: None,
             letters_up_to: std::mem::take(&mut past.letters_up_to),
@@ -225,6 +228,9 @@ impl Committer {
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
         let (through, elsewhere) = (last.epoch, of_live.iter().map(|epoch| epoch.kept_by_others).sum());
         self.live()?;
+        if self.is_refused {
+            return Ok(());
+        }
         self.check()?;
         let last = if self.mark.tally.is_some() { self.number(&mut of_live) } else { last };
         for epoch in &of_live {
@@ -305,12 +311,7 @@ impl Committer {
             self.mark.letters_digest = Some(file.digest());
             failpoint::reach("letters");
         }
-        if let Some((keeper, table)) = self.keeper.as_ref().zip(progress.table)
-            && self.mark.progress.table != Some(table)
-        {
-            keeper.put_table(table.fingerprint)?;
-            failpoint::reach("table");
-        }
+        self.put_table(&progress, &self.mark.progress)?;
         if let Some(tally) = &mut self.mark.tally {
             tally.replaced = self.metrics.get(Counter::ReplacedAcrossFiles);
         }
@@ -326,6 +327,17 @@ impl Committer {
         }
         if let Some(announce) = &mut self.announce {
             announce(&self.mark.progress.next);
+        }
+        Ok(())
+    }
+
+    /// Stores the table of an epoch, if there is a state and an earlier epoch had another one.
+    fn put_table(&self, progress: &Progress, before: &Progress) -> Result<(), RunError> {
+        if let Some((keeper, table)) = self.keeper.as_ref().zip(progress.table)
+            && before.table != Some(table)
+        {
+            keeper.put_table(table.fingerprint)?;
+            failpoint::reach("table");
         }
         Ok(())
     }
@@ -387,6 +399,7 @@ impl Committer {
         if let Some(file) = &mut self.notices {
             file.restored(notices);
         }
+        self.put_table(&progress, &self.repeated)?;
         if let Some(keeper) = &self.keeper {
             // The mark has this epoch's offsets, and an epoch not beyond the output's.
             let at_most = Progress { epoch: self.past, ..progress.clone() };
@@ -430,7 +443,7 @@ impl Committer {
     /// Corrects the output if necessary, and notifies the sink that the run is live.
     fn live(&mut self) -> Result<(), RunError> {
         self.correct()?;
-        if !std::mem::replace(&mut self.notified_live, true) {
+        if !self.is_refused && !std::mem::replace(&mut self.notified_live, true) {
             let progress = self.repeated.clone();
             let waits = self
                 .sides
@@ -455,6 +468,7 @@ impl Committer {
         let Some(pairs) = self.corrected.take() else { return Ok(()) };
         if self.may_correct.as_ref().is_some_and(|may| !may()) {
             tracing::warn!("the output stays as it was: what has been read is not what was demanded");
+            self.is_refused = true;
             return Ok(());
         }
         let progress = self.repeated.clone();

@@ -60,6 +60,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         inputs: None,
         corrected: None,
         may_correct: None,
+        is_refused: false,
         past,
         announce: None,
         letters_up_to: [(0, u64::MAX)].into(),
@@ -266,6 +267,21 @@ fn an_output_without_corrections_still_gets_its_mark() {
     committer.run(&commits, &SystemClock::start(), |_, _, _, _| ()).unwrap();
     let marks = sink.1.lock();
     assert_eq!(marks.iter().map(|m| (m.progress.epoch, m.in_correction)).collect::<Vec<_>>(), [(5, false)]);
+}
+
+#[test]
+fn an_output_that_may_not_be_corrected_stays() {
+    let sink = SharedSink::default();
+    let mut committer = committer(sink.clone(), 4, 6);
+    committer.corrected.insert(Reconcile::default()).held(pair("x", "y", 1.0), 1);
+    committer.may_correct = Some(Box::new(|| false));
+    let commits = Commits::new(5);
+    (5..8).for_each(|epoch| {
+        commits.close(closed(epoch, &[Delta::by_block(pair("a", &format!("b{epoch}"), 0.5), 1)]));
+    });
+    commits.end();
+    committer.run(&commits, &SystemClock::start(), |_, _, _, _| ()).unwrap();
+    assert!(sink.1.lock().is_empty() && sink.memory().deltas.is_empty(), "also of later epochs");
 }
 
 /// Records which of its methods are called.
