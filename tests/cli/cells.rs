@@ -1,5 +1,5 @@
-//! Which result can go where: the table of docs/outputs.md is what the commands accept. A cell that is not
-//! accepted is refused before anything is read, with exit code 2 and a reason.
+//! Which result can be written where: the table of docs/outputs.md is what the commands accept. A cell that
+//! is not accepted is refused before anything is read, with exit code 2 and a reason.
 
 #![cfg(all(feature = "kafka", feature = "parquet", feature = "sqlite", feature = "postgres"))]
 

@@ -99,7 +99,7 @@ fn tables_hold_what_the_last_replay_gives() {
         place.file("aged.jsonl", aged(ts) + &aged(ts + 1));
         check(&place, "--set retention.max_age=60s --set retention.clock=event", "aged.jsonl");
     }
-    // A run goes on where the replay ended.
+    // A run continues where the replay ended.
     let source = "source.inputs = [\"feed.jsonl\"]\nsink.kind = \"sqlite\"\nsink.path = \"out.db\"\n";
     check(&place, "--emit pairs", "feed.jsonl");
     place.file("here.toml", source);

@@ -78,7 +78,7 @@ impl<R: RowWriter> Sink for ClusterDeltaLines<R> {
         for line in self.out.lines()?.lines() {
             sum.add(line?.as_bytes())?;
         }
-        self.book.correct_clusters(&sum.reports()?);
+        self.book.correct_clusters(sum.reports()?);
         Ok(BTreeSet::new())
     }
 

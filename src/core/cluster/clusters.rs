@@ -40,7 +40,7 @@ impl Clusters {
         Self { kind, limit, graph: Graph::new(), similarities: None }
     }
 
-    /// Also holds the similarity of each pair: about 40 bytes. There must be no pair yet.
+    /// Also holds the similarity of each pair, both ways: 16 bytes each. There must be no pair yet.
     #[must_use]
     pub fn with_similarities(self) -> Self {
         Self { similarities: Some(OrderedRows::default()), ..self }
@@ -137,10 +137,10 @@ impl Clusters {
         let Some(similarities) = &mut self.similarities else { return };
         let pair = &same[0].pair.pair;
         let Some(ends) = self.graph.find(pair.lo()).zip(self.graph.find(pair.hi())) else { return };
-        let come = same.iter().rfind(|delta| delta.diff > 0).map(|delta| delta.pair.similarity);
-        for (from, similarity) in [(ends, come), ((ends.1, ends.0), come.map(Similarity::flipped))] {
+        let added = same.iter().rfind(|delta| delta.diff > 0).map(|delta| delta.pair.similarity);
+        for (from, similarity) in [(ends, added), ((ends.1, ends.0), added.map(Similarity::flipped))] {
             match similarity {
-                // One that comes and goes within the epoch is not there.
+                // One that is added and removed within the epoch is not there.
                 Some(similarity) if diff > 0 || similarities.entry(&from).is_some() => {
                     similarities.insert(from, similarity);
                 }

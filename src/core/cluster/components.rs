@@ -2,8 +2,8 @@
 //! component.
 //!
 //! Costs of an epoch: O(log² n) amortised for each change of a pair, and the documents whose labels change:
-//! one where a document joins a large component, all where it has the smallest id there. Pairs that come are
-//! applied before those that go, so a component that is there only between the two is labelled twice.
+//! one where a document joins a large component, all where it has the smallest id there. Pairs are added
+//! before others are removed, so a component that is there only between the two is labelled twice.
 //! Memory: that of the graph.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,35 +30,33 @@ impl Default for Components {
 }
 
 impl Components {
-    /// Applies the changes of one epoch: pairs that come (1) and go (-1), each at most once. Returns the
-    /// changes of labels as (document, label), each with diff 1 or -1, sorted.
+    /// Applies the changes of one epoch: pairs are added (1) and removed (-1), each at most once. Returns the
+    /// changes of labels as (document, label), each with diff 1 or -1, in any order.
     ///
     /// # Panics
-    /// If a pair goes that is not present.
+    /// If a pair is removed that is not present.
     pub fn advance(
         &mut self,
         changes: impl IntoIterator<Item = (Pair<DocId>, isize)>,
     ) -> Vec<((DocId, DocId), isize)> {
         let changes = changes.into_iter().map(|(pair, diff)| (self.graph.ends(&pair), diff));
-        let (come, go): (Vec<_>, Vec<_>) = changes.partition(|(_, diff)| *diff > 0);
+        let (added, removed): (Vec<_>, Vec<_>) = changes.partition(|(_, diff)| *diff > 0);
         let mut labels = LabelChanges::default();
-        self.join(&come, &mut labels);
-        self.part(&go, &mut labels);
+        self.join(&added, &mut labels);
+        self.part(&removed, &mut labels);
         let id = |vertex| self.graph.id(vertex).clone();
         let changed = labels.0.into_iter().filter(|(_, diff)| *diff != 0);
-        let mut changed: Vec<_> =
-            changed.map(|((document, label), diff)| ((id(document), id(label)), diff)).collect();
-        changed.sort_unstable();
-        let ends = go.iter().flat_map(|(pair, _)| [*pair.lo(), *pair.hi()]);
+        let changed = changed.map(|((document, label), diff)| ((id(document), id(label)), diff)).collect();
+        let ends = removed.iter().flat_map(|(pair, _)| [*pair.lo(), *pair.hi()]);
         ends.collect::<BTreeSet<_>>().into_iter().for_each(|end| self.graph.prune(end));
         changed
     }
 
     /// Adds pairs. Components that they join take the smallest of their labels.
-    fn join(&mut self, come: &[(Pair<Vertex>, isize)], labels: &mut LabelChanges) {
+    fn join(&mut self, added: &[(Pair<Vertex>, isize)], labels: &mut LabelChanges) {
         // Of each label its successor, a smaller one; itself if it stays.
         let mut successors = BTreeMap::new();
-        for (pair, _) in come {
+        for (pair, _) in added {
             let [a, b] = [*pair.lo(), *pair.hi()].map(|end| {
                 let label = self.graph.least(end);
                 successors.entry(label).or_insert(label);
@@ -75,14 +73,14 @@ impl Components {
                 labels.replace(self.graph.component(old), old, label);
             }
         }
-        come.iter().for_each(|(pair, _)| self.graph.insert(*pair));
+        added.iter().for_each(|(pair, _)| self.graph.insert(*pair));
     }
 
     /// Removes pairs. A part of a component that has lost its label takes its own.
-    fn part(&mut self, go: &[(Pair<Vertex>, isize)], labels: &mut LabelChanges) {
-        let ends: BTreeSet<Vertex> = go.iter().flat_map(|(pair, _)| [*pair.lo(), *pair.hi()]).collect();
+    fn part(&mut self, removed: &[(Pair<Vertex>, isize)], labels: &mut LabelChanges) {
+        let ends: BTreeSet<Vertex> = removed.iter().flat_map(|(pair, _)| [*pair.lo(), *pair.hi()]).collect();
         let before: Vec<_> = ends.into_iter().map(|end| (end, self.graph.least(end))).collect();
-        go.iter().for_each(|(pair, _)| self.graph.remove(*pair));
+        removed.iter().for_each(|(pair, _)| self.graph.remove(*pair));
         let mut done = BTreeSet::new();
         for (end, old) in before {
             let label = self.graph.least(end);
@@ -135,8 +133,8 @@ mod tests {
         Pair::new(id(a), id(b)).unwrap()
     }
 
-    /// Epochs of pairs that come and go at random, in components below and above the size at which the graph
-    /// changes its form.
+    /// Epochs of pairs that are added and removed at random, in components below and above the size at which
+    /// the graph changes its form.
     #[test]
     fn labels_are_the_clusters_without_a_limit() {
         for (documents, changes, most) in [(8, 3, 6), (60, 20, 60), (200, 60, 260), (90, 500, 2000)] {
@@ -175,7 +173,9 @@ mod tests {
                 });
                 let mut expected: Vec<_> = reports.collect();
                 expected.sort_unstable();
-                assert_eq!(components.advance(net), expected, "{documents} documents, epoch {epoch}");
+                let mut found = components.advance(net);
+                found.sort_unstable();
+                assert_eq!(found, expected, "{documents} documents, epoch {epoch}");
             }
             assert!(!present.is_empty() || documents == 8);
         }

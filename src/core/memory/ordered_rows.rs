@@ -1,8 +1,9 @@
 //! A map whose entries are stored in order, in chunks: it takes little more than they do.
 //!
-//! A B-tree's nodes of eleven entries stay half full where keys come in ascending order, as those of an epoch
-//! do. A chunk here has up to [`CHUNK`] entries. A full one is split in two halves; but a key that is behind
-//! all of a full chunk goes into the next one, or a new one if that is full: ascending keys fill chunks.
+//! A B-tree's nodes of eleven entries stay half full where keys are inserted in ascending order, as those of
+//! an epoch are. A chunk here has up to [`CHUNK`] entries. A full one is split in two halves; but a key that
+//! is behind all of a full chunk is put into the next one, or a new one if that is full: ascending keys fill
+//! chunks.
 //! Two neighbours that have become small are joined.
 //!
 //! Costs: a search, and the entries of a chunk that are moved by an insertion or a removal. One of 64
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
     use crate::hash::mix;
 
-    /// Entries are inserted, replaced and removed at random, ascending and descending, until all have gone.
+    /// Entries are inserted, replaced and removed at random, ascending and descending, until none is left.
     #[test]
     fn entries_are_those_of_a_tree() {
         let (mut rows, mut tree) = (OrderedRows::default(), BTreeMap::new());

@@ -52,7 +52,7 @@ pub struct Continuity {
     pub history: Option<PublisherStop>,
 }
 
-/// The watch list of a run, and where its notices go.
+/// The watch list of a run, and where its notices are written.
 #[derive(Debug)]
 pub struct WatchParts {
     /// The list, and what is read again.

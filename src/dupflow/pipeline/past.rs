@@ -471,7 +471,8 @@ impl Rules<'_> {
             read: mark.and_then(|mark| mark.progress.next.values().copied().max()).unwrap_or(0).max(begin),
             reconcile: self.reconcile,
         };
-        Ok(source.resume(&past)?)
+        let resumption = source.resume(&past)?;
+        Ok(if self.anew { Resumption::Anew } else { resumption })
     }
 
     /// The time to which the clock of retention is set back: a run that reconciles does so where the clock is

@@ -2,8 +2,8 @@
 //!
 //! Two ordered lists: (a, b) with the pair's data, and (b, a). So the pairs of a document are two ranges, in
 //! the order of a page. A pair takes 80 bytes in the one and 48 in the other, and a third more where pairs
-//! come in random order. Ids of more than 22 bytes are shared with the deltas that inserted them. A document
-//! without pairs takes nothing.
+//! are added in random order. Ids of more than 22 bytes are shared with the deltas that inserted them. A
+//! document without pairs takes nothing.
 
 use std::ops::Bound;
 

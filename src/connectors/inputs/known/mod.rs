@@ -41,8 +41,6 @@ pub enum GoneInputs {
     Keep,
     /// Documents that the present inputs do not give are deleted.
     Delete,
-    /// Nothing counts that was read: the present inputs are read, as by a first run.
-    Anew,
 }
 
 /// What an earlier run has read of the present inputs.
@@ -104,9 +102,6 @@ pub(crate) fn resume(
     past: &PastInputs,
     rule: GoneInputs,
 ) -> Result<Option<Continued>, SourceError> {
-    if rule == GoneInputs::Anew {
-        return Ok(Some(Continued::anew()));
-    }
     let present = PresentInputs::list(inputs);
     let Some(PastList { list, resumption, stored }) = PastList::join(past) else {
         return Ok(None);
@@ -146,7 +141,7 @@ pub(crate) fn resume(
             GoneInputs::Keep => {
                 tracing::warn!(inputs = of_names, "inputs are gone: their documents are kept");
             }
-            GoneInputs::Refuse | GoneInputs::Delete | GoneInputs::Anew => {
+            GoneInputs::Refuse | GoneInputs::Delete => {
                 tracing::warn!(inputs = of_names, "inputs are gone: all others are read again");
                 return Ok(Some(Continued::anew()));
             }

@@ -224,7 +224,7 @@ impl Sink for KafkaSink {
         };
         match book.decides() {
             Some(_) => book.correct_decisions(self.output.decisions()?),
-            None => book.correct_clusters(&self.output.reports()?),
+            None => book.correct_clusters(self.output.reports()?),
         }
         Ok(BTreeSet::new())
     }

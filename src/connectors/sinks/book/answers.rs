@@ -53,8 +53,10 @@ impl Book {
 
     /// Begins a correction of an output that holds these reports of clusters. There are no changes until
     /// [`Self::corrections`] has returned them.
-    pub(crate) fn correct_clusters(&mut self, written: &BTreeSet<ClusterReport>) {
-        self.clusters.iter_mut().for_each(|clusters| clusters.correct(written));
+    pub(crate) fn correct_clusters(&mut self, written: BTreeSet<ClusterReport>) {
+        if let Some(clusters) = &mut self.clusters {
+            clusters.correct(written);
+        }
     }
 
     /// As [`Self::correct_clusters`], of an output that holds these records.

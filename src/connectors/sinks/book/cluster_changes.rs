@@ -23,9 +23,9 @@ impl ClusterChanges {
 
     /// Begins a correction of an output that holds the reports `written`. [`Self::advance`] returns no
     /// changes until [`Self::corrections`] has returned them.
-    pub(super) fn correct(&mut self, written: &BTreeSet<ClusterReport>) {
+    pub(super) fn correct(&mut self, written: BTreeSet<ClusterReport>) {
         let reports = self.correcting.insert(Reconcile::default());
-        written.iter().for_each(|report| reports.held(report.clone(), 1));
+        written.into_iter().for_each(|report| reports.held(report, 1));
     }
 
     /// Takes the changes of one epoch. Returns those to write, in order.

@@ -228,7 +228,7 @@ fn repeats(lines: Vec<RepeatLine>) -> Vec<(DocId, Similarity)> {
 pub(crate) struct LastDecisions(pub(crate) BTreeMap<DocId, Decision>);
 
 impl LastDecisions {
-    /// Applies a line; those of a document must come in order.
+    /// Applies a line; those of a document in their order.
     ///
     /// # Errors
     /// If the line is no decision.

@@ -195,7 +195,7 @@ impl Sink for TableSink {
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         self.store.forget_counts().map_err(io_error)?;
         let stored = self.store.clusters().map_err(io_error)?;
-        self.book.correct_clusters(&stored);
+        self.book.correct_clusters(stored);
         self.alive = Some(BTreeMap::new());
         // Without the deltas of the runs in between, or of other programs that changed pairs, the table would
         // not add up to the pairs. It is filled with the first correction, whose mark says that deltas are

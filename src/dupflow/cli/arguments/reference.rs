@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::inputs::field_name;
 use super::problems::{self, Problems};
 use super::share;
-use crate::config::{Deployment, EmitKind, Plan, ReferenceConfig, SinkConfig};
+use crate::config::{Deployment, EmitKind, Plan, ReferenceConfig, SinkConfig, TablesConfig};
 use crate::plural::count;
 use dupflow_connectors::formats::{IdRule, InputLayout};
 use dupflow_connectors::inputs::{Input, file_number, files_of, for_each_event_until};
@@ -231,7 +231,7 @@ pub(in crate::cli) fn apply_frozen(
         ));
     }
     let others = [
-        ("sink.kind", matches!(deployment.sink, SinkConfig::Tables(_)), "tables have no column for the side"),
+        ("sink.kind", matches!(deployment.sink, SinkConfig::Tables(_)), TablesConfig::NO_SIDE),
         ("watch", deployment.watch.is_some(), "watches would be compared with documents of both sides"),
         ("view", !deployment.views.is_empty(), "views would be of documents of both sides"),
         (

@@ -147,6 +147,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     args.memory.note_conflicts(&mut problems);
     audit::note_conflicts(&deployment, args.processes.are_several(), plan.as_ref(), &mut problems);
     let redirected = written::standard_output();
+    let is_stdout = matches!(deployment.sink, SinkConfig::Lines { path: None, .. });
     let processes = args.processes.read(&mut problems);
     if args.processes.are_several() {
         if inputs.iter().flatten().any(Input::is_stdin) {
@@ -175,10 +176,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let written = [
         // A folder of records is checked with the inputs.
         ("--output", deployment.output().filter(|path| args.documents.is_file(args.emit, path))),
-        (
-            "standard output",
-            redirected.as_deref().filter(|_| tables.is_none() && deployment.output().is_none()),
-        ),
+        ("standard output", redirected.as_deref().filter(|_| is_stdout)),
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),
         ("--notices", args.notices.as_deref()),
@@ -267,7 +265,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
             job = stay(job, monitor.address());
         }
         super::log_start("replay", &plan, &job);
-        let to_terminal = tables.is_none() && deployment.output().is_none() && io::stdout().is_terminal();
+        let to_terminal = is_stdout && io::stdout().is_terminal();
         let progress = ProgressLine::start(&job, verbosity.shows_progress() && !to_terminal);
         let summary = if monitor.is_some() { run_until_signalled(job, false)? } else { pipeline::run(job) };
         progress.end();

@@ -3,7 +3,7 @@
 use super::args::Args;
 use crate::cli::arguments::problems::Problems;
 use crate::cli::run::note_keep;
-use crate::config::Plan;
+use crate::config::{Plan, TablesConfig};
 use dupflow_connectors::intake::Speed;
 
 /// Reports options that tables have no place for.
@@ -15,8 +15,8 @@ pub(super) fn note_conflicts(args: &Args, plan: Option<&Plan>, problems: &mut Pr
         ("--shard-size", args.documents.shard_size.is_some(), "tables have no records of documents"),
         ("--output-format", args.output_format.is_some(), "tables have no format of a file"),
         ("--provenance", args.provenance, "a database has no place for it, and --stats has it"),
-        ("--times", args.times, "a database has no columns for times"),
-        ("--against", !args.reference.against.is_empty(), "tables have no column for the side"),
+        ("--times", args.times, TablesConfig::NO_TIMES),
+        ("--against", !args.reference.against.is_empty(), TablesConfig::NO_SIDE),
         (
             "--resume",
             args.resume.resume.is_some(),

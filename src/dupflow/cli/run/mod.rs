@@ -32,7 +32,7 @@ use super::arguments::reference;
 use super::arguments::verbosity::VerbosityArgs;
 use super::arguments::views;
 use super::arguments::written::{self, ReadFile};
-use crate::config::{Deployment, EmitKind, Plan, SinkConfig, WatchConfig};
+use crate::config::{Deployment, EmitKind, Plan, SinkConfig, TablesConfig, WatchConfig};
 use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary, missing_fields};
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::sinks::LetterFile;
@@ -263,7 +263,7 @@ pub(super) fn note_conflicts(
     }
     let are_tables = matches!(deployment.sink, SinkConfig::Tables(_));
     if deployment.audit.times && are_tables {
-        problems.note("sink.times: a database has no columns for times");
+        problems.note(format_args!("sink.times: {}", TablesConfig::NO_TIMES));
     }
     if plan.is_some_and(|plan| plan.keep == KeepRule::SourceOrder) && deployment.emit.is_list() {
         problems.note(

@@ -75,7 +75,7 @@ pub struct DocumentsConfig {
     pub mark: Option<String>,
     /// Bytes of records, before compression, after which a file ends; `None`: files are those of the input.
     pub shard_bytes: Option<NonZeroU64>,
-    /// Where a copy that ended early is gone on with.
+    /// Where a copy that ended early is continued.
     pub resume: Option<CopyResume>,
 }
 
@@ -142,7 +142,7 @@ impl OutputFormat {
 }
 
 impl EmitKind {
-    /// Why these results cannot go to a place, by a replay or by a run; `None` if they can.
+    /// Why these results cannot be written to a place, by a replay or by a run; `None` if they can.
     pub fn refusal(self, place: ResultPlace, is_replay: bool) -> Option<&'static str> {
         let is_of_end = matches!(self, Self::Items | Self::Rejected(_)) || self.copied().is_some();
         match place {

@@ -220,6 +220,12 @@ pub struct TablesConfig {
 }
 
 impl TablesConfig {
+    /// Why changes have no times there.
+    pub const NO_TIMES: &str = "a database has no columns for times";
+
+    /// Why pairs with a reference cannot be written there.
+    pub const NO_SIDE: &str = "tables have no column for the side";
+
     /// The tables that "sqlite:FILE" or "postgres://…" names, in the default schema and without a prefix;
     /// `None` of what names no database.
     ///

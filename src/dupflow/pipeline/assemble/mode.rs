@@ -6,7 +6,7 @@ use crate::config::{Deployment, SinkConfig};
 #[derive(Debug)]
 pub enum Mode {
     /// Reads a recorded input once. Without a state, output and dead letters start empty, and tables are
-    /// corrected; with one, the job goes on with a replay that ended early.
+    /// corrected; with one, the job continues a replay that ended early.
     Replay,
     /// Continues after earlier runs on the same output.
     Run {
@@ -26,7 +26,7 @@ impl Mode {
         matches!(self, Self::Replay) && matches!(deployment.sink, SinkConfig::Tables(_))
     }
 
-    /// Whether the job goes on with a replay that ended early.
+    /// Whether the job continues a replay that ended early.
     pub(super) fn resumes(&self, deployment: &Deployment) -> bool {
         matches!(self, Self::Replay) && deployment.state.is_some()
     }

@@ -6,7 +6,7 @@ use super::mode::Mode;
 use crate::config::{Deployment, Plan, SourceConfig};
 #[cfg(feature = "kafka")]
 use dupflow_connectors::formats::RecordShape;
-use dupflow_connectors::inputs::{Files, GoneInputs, Input, RecordIndex};
+use dupflow_connectors::inputs::{Files, Input, RecordIndex};
 use dupflow_connectors::intake::{Share, Source};
 use dupflow_connectors::tables::{DatabaseTable, TableSource};
 use dupflow_core::doc::fields::FieldRules;
@@ -27,11 +27,8 @@ pub(super) fn source(
         SourceConfig::Files { epoch, speed, follow, gone, .. } => {
             let files = Files::new(inputs, *epoch, columns).shared(share).with_reference(deployment.against);
             // A replay that is resumed has a note of its inputs.
-            let mut files = match mode {
-                Mode::Run { .. } => files.continued(*gone),
-                Mode::Replay if mode.begins_anew(deployment) => files.continued(GoneInputs::Anew),
-                Mode::Replay => files,
-            };
+            let lists = matches!(mode, Mode::Run { .. }) || mode.begins_anew(deployment);
+            let mut files = if lists { files.continued(*gone) } else { files };
             (files.speed, files.follow, files.places) = (*speed, *follow, places);
             Box::new(files)
         }
