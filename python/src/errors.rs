@@ -71,6 +71,7 @@ pub(crate) fn workers(py: Python<'_>, workers: i64) -> PyResult<usize> {
 pub(crate) fn of_run(py: Python<'_>, error: &RunError) -> PyErr {
     match error {
         RunError::Past(_) => StateError::new_err(chain(error)),
+        RunError::Output { error, .. } => of_run(py, error),
         RunError::State(error) => of_state(error),
         RunError::Source(SourceError::Inputs(problems)) => config(py, problems.clone()),
         RunError::Source(SourceError::BadRecord(_)) => PyValueError::new_err(chain(error)),

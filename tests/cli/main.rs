@@ -73,6 +73,7 @@ mod run;
 )]
 #[path = "../exactly_once/server.rs"]
 mod server;
+mod several_outputs;
 mod state;
 #[cfg(feature = "object-store")]
 mod stores;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::decisions;
 use crate::options::Options;
+use crate::others;
 use crate::place::{self, BOUND, POINTS, Pairs, Place, Verdict};
 use crate::sides;
 
@@ -57,9 +58,11 @@ fn run_through(
 ) -> bool {
     let mut killed = 0;
     let mut lost = false;
+    let has_others = options.decisions.is_none() && !options.reference;
+    let points: Vec<_> = POINTS.iter().copied().filter(|point| *point != "output" || has_others).collect();
     for run in 0.. {
         let count = processes(options, run);
-        let point = place::point(POINTS, killed, count);
+        let point = place::point(&points, killed, count);
         let passes = place.random(3);
         let point = (options.points && killed < kills).then(|| format!("{point}:{passes}"));
         let mut children = place.start(words, count, point.as_deref());
@@ -132,7 +135,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
         options.emit(),
         match options.decisions {
             _ if options.reference => "[reference]\ninputs = [\"reference.jsonl\"]\n".to_owned(),
-            None => sides,
+            None => sides + &others::tables(),
             Some(_) => String::new(),
         }
     );
@@ -171,6 +174,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
                     assert!(of_it > 100, "the reference has pairs");
                     continue;
                 }
+                verdict.problems.extend(others::problems(&place, &feed, &pipeline, &expected));
                 verdict.problems.extend(views(&place, &feed, &found));
                 let notices = std::fs::read_to_string(place.path("notices.jsonl")).unwrap();
                 let fresh = sides::fresh_notices(&place, &feed, &pipeline);

@@ -21,14 +21,14 @@
 //!
 //! | sink | from | to |
 //! |---|---|---|
-//! | `lines` | a feed | a file |
+//! | `lines` | a feed | a file; of deltas without a reference also four files and a database beside it |
 //! | `sqlite` | a feed, then a table | tables of a SQLite file |
 //! | `postgres` | a feed, then a table | tables on a real server |
 //! | `kafka` | a topic | a topic, on a real broker |
 //!
-//! Without options, as run by `cargo test`: a small feed into files, as deltas, as deltas beside a reference
-//! and as decisions, and the feed and a table into tables of a SQLite file and, if one is installed, of a
-//! PostgreSQL server.
+//! Without options, as run by `cargo test`: a small feed into files, as deltas, as deltas beside a reference,
+//! as deltas of several processes that are corrected, and as decisions, and the feed and a table into tables
+//! of a SQLite file and, if one is installed, of a PostgreSQL server.
 //! Anything missing is reported with SKIPPED.
 //!
 //! Where pairs are written, views and the notices of a watch list are too: in the transaction of a topic or
@@ -55,6 +55,7 @@ mod decisions;
 mod kafka;
 mod lines;
 mod options;
+mod others;
 mod place;
 #[cfg(feature = "postgres")]
 #[expect(dead_code, reason = "used by another test")]
@@ -91,6 +92,8 @@ fn main() -> ExitCode {
             Sink::Lines,
             &Options { sink, reference: true, processes: false, ..options.clone() },
         ));
+        verdicts
+            .extend(run(Sink::Lines, &Options { sink, reconcile: true, processes: true, ..options.clone() }));
         for mode in DecisionMode::ALL {
             let decisions = Some(mode);
             verdicts.extend(run(Sink::Lines, &Options { decisions, ..options.clone() }));

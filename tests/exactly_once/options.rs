@@ -92,6 +92,9 @@ impl Options {
                 name => options.passed_by |= !"exactly_once".contains(name),
             }
         }
+        if options.points && cfg!(not(feature = "failpoints")) {
+            return Err("--points takes a program with failpoints: --features full,failpoints".to_owned());
+        }
         if options.decisions.is_some() && (options.reconcile || options.compacted) {
             return Err("--decisions goes with neither --reconcile nor --compacted".to_owned());
         }

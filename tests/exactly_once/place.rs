@@ -15,14 +15,23 @@ use crate::options::Options;
 pub(crate) const BOUND: Duration = Duration::from_secs(120);
 
 /// Failpoints between two durable steps. A random number of passes precedes the kill.
-pub(crate) const POINTS: &[&str] =
-    &["letters", "lines-written", "lines-stored", "mark-written", "mark-renamed", "commit", "state", WRITER];
+pub(crate) const POINTS: &[&str] = &[
+    "letters",
+    "lines-written",
+    "lines-stored",
+    "mark-written",
+    "mark-renamed",
+    "commit",
+    "output",
+    "state",
+    WRITER,
+];
 
 /// The failpoint of a process that has written its share of the state, where process 0 does not know yet.
 const WRITER: &str = "writer-stored";
 
 /// The failpoint of a kill of so many processes.
-pub(crate) fn point(points: &'static [&'static str], kill: usize, processes: usize) -> &'static str {
+pub(crate) fn point(points: &[&'static str], kill: usize, processes: usize) -> &'static str {
     let is_reached = |point: &&&str| **point != WRITER || processes > 1;
     points.iter().cycle().skip(kill % points.len()).find(is_reached).expect("all reach other points")
 }

@@ -232,13 +232,28 @@ fn reports_in(broker: &Broker, topic: &str, envelope: &str) -> BTreeSet<ClusterR
     found.into_keys().chain(now.into_values()).collect()
 }
 
+/// The pairs that deltas accumulate to, sorted.
+fn accumulated<'l>(lines: impl Iterator<Item = &'l str>) -> Vec<Pair<DocId>> {
+    let mut pairs: BTreeMap<Pair<DocId>, i64> = BTreeMap::new();
+    for line in lines {
+        let delta: serde_json::Value = serde_json::from_str(line).unwrap();
+        let end = |name: &str| id(delta[name].as_str().unwrap());
+        let times = pairs.entry(Pair::new(end("a"), end("b")).unwrap()).or_default();
+        *times += delta["diff"].as_i64().unwrap();
+        assert!((0..=1).contains(times), "{line}");
+    }
+    pairs.into_iter().filter(|(_, times)| *times == 1).map(|(pair, _)| pair).collect()
+}
+
 /// Runs are killed one after another while documents are inserted, changed and deleted.
 fn killed_runs_are_exact(broker: &Broker) {
     for envelope in ["delta", "upsert"] {
         let mut scene = Scene::new(broker, 2);
+        let beside = Broker::name("pairs");
         scene.more = format!(
             "sink.emit = \"cluster-deltas\"\nsink.envelope = \"{envelope}\"\nstate.path = \
-             \"state\"\nstate.commit_every = \"100ms\"\ncommit.records = 7\n"
+             \"state\"\nstate.commit_every = \"100ms\"\ncommit.records = 7\n\
+             [[output]]\nkind = \"kafka\"\ntopic = \"{beside}\"\n[[output]]\npath = \"pairs.jsonl\"\n"
         );
         let writer = broker.writer();
         let text = |topic: u64| {
@@ -291,6 +306,12 @@ fn killed_runs_are_exact(broker: &Broker) {
                 && expected.iter().any(|report| matches!(report, ClusterReport::Giant { .. }))
         );
         assert_eq!(reports_in(broker, &scene.output, envelope), expected, "{envelope}");
+        // The outputs beside it hold the pairs of these clusters.
+        let file = std::fs::read_to_string(scene.path("pairs.jsonl")).unwrap();
+        let of_topic = committed(broker, &beside);
+        let of_topic = of_topic.iter().map(|record| record.split_once(':').unwrap().1);
+        assert_eq!(accumulated(of_topic), pairs);
+        assert_eq!(accumulated(file.lines()), pairs);
     }
 }
 

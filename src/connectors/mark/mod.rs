@@ -44,6 +44,9 @@ pub struct Mark {
     /// The digest of the file of dead letters up to that length. Marks of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub letters_digest: Option<String>,
+    /// In a state: before which offsets the output has all dead letters, where that is beyond `progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub letters_up_to: Option<Offsets>,
     /// The topic that was read, if the input is a topic. Marks of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Topic>,
@@ -74,6 +77,13 @@ pub struct Mark {
     /// What the table was that was read, if the input is one. Marks of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<TableLook>,
+    /// The name of the run that was the first to write several outputs; they share it. `None`: there never
+    /// were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lineage: Option<String>,
+    /// A random number of the commit, which the outputs share that hold its epochs, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<u64>,
 }
 
 /// Counts of records that decide at the end of a replay whether its result is published.
@@ -157,6 +167,7 @@ mod tests {
             in_correction: true,
             letters: Some(9),
             letters_digest: Some("d".to_owned()),
+            letters_up_to: Some([(0, 9)].into()),
             input: Some(Topic { name: "in".to_owned(), id: Some("i".to_owned()) }),
             output: Some(Topic { name: "out".to_owned(), id: None }),
             letters_topic: Some(Topic { name: "bad".to_owned(), id: None }),
@@ -166,6 +177,8 @@ mod tests {
             tally: Some(RecordTally { bad: [("not_json".to_owned(), 3)].into(), unread: 0, replaced: 1 }),
             inputs: Some(InputList { stored: 4, digest: u64::MAX, ..InputList::default() }),
             table: Some(TableLook { below: 5, rows: 4, greatest: u64::MAX, ..TableLook::default() }),
+            lineage: Some("l".to_owned()),
+            commit: Some(u64::MAX),
         };
         let json = serde_json::to_string(&mark).unwrap();
         assert_eq!(serde_json::from_str::<Mark>(&json).unwrap(), mark);

@@ -18,7 +18,7 @@ pub(crate) mod rows;
 pub mod side;
 mod units;
 
-pub use book::{Decision, DecisionMode, Repetition};
+pub use book::{BookMetrics, Decision, DecisionMode, Repetition};
 pub use clusters::{ClusterDeltaLines, ClusterLines};
 pub use contained::removed as contained_in_kept;
 pub use contract::{EndList, OutputGuard, Sink};

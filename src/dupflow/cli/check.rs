@@ -8,7 +8,7 @@ use super::PipelineArgs;
 use super::arguments::problems::Problems;
 use super::arguments::reference;
 use super::arguments::views;
-use super::run::{deployment_file, note_conflicts};
+use super::run::{deployment_file, note_conflicts, written_by};
 use crate::config::{Deployment, EmitKind, SinkConfig, SourceConfig, TablesConfig, WatchConfig};
 use crate::forecast;
 use crate::pipeline;
@@ -61,16 +61,20 @@ fn connected(_: &Deployment) -> anyhow::Result<String> {
 fn databases(deployment: &Deployment) -> anyhow::Result<String> {
     let source = if let SourceConfig::Table(table) = &deployment.source { Some(&**table) } else { None };
     let watches = deployment.watch.as_ref().and_then(|watch| watch.table.as_deref());
-    let decisions = Some(deployment.decisions).filter(|_| deployment.emit == EmitKind::Decisions);
     let sides: Vec<_> = deployment.side_names().into_iter().map(|(_, name)| name).collect();
-    let output = if let SinkConfig::Tables(place) = &deployment.sink {
-        Some(examine(place, decisions, &sides))
-    } else {
-        None
-    };
+    let outputs = deployment.outputs().into_iter().enumerate().filter_map(|(at, output)| {
+        let decisions = Some(output.decisions).filter(|_| output.emit == EmitKind::Decisions);
+        // Rows beside the pairs are with the first output.
+        let sides = if at == 0 { &*sides } else { &[] };
+        if let SinkConfig::Tables(place) = &output.sink {
+            Some(examine(place, decisions, sides))
+        } else {
+            None
+        }
+    });
     let (mut found, mut problems) = (String::new(), Vec::new());
     let tables = source.into_iter().chain(watches).map(DatabaseTable::examine);
-    for result in tables.chain(output) {
+    for result in tables.chain(outputs) {
         match result {
             Ok(line) => writeln!(found, "  {line}")?,
             Err(failure) => problems.push(failure.to_string()),
@@ -103,8 +107,10 @@ fn examine(
 
 /// Reports output files whose folder does not exist.
 fn note_folders(deployment: &Deployment, problems: &mut Problems) {
-    let written = [("sink.path", deployment.output()), ("dead_letter.path", deployment.letter_file())];
-    let written = written.into_iter().filter_map(|(key, path)| Some((key.to_owned(), path?)));
+    let outputs = deployment.outputs();
+    let of_outputs = written_by(&outputs).into_iter().map(|(key, path, _)| (key, path));
+    let letters = deployment.letter_file().map(|path| ("dead_letter.path".to_owned(), path));
+    let written = of_outputs.chain(letters);
     let of_watches = deployment.watch.iter().flat_map(WatchConfig::written);
     let of_views = views::files(&deployment.views, false).into_iter().map(|(key, path, _)| (key, path));
     for (key, path) in written.chain(of_views).chain(of_watches.map(|(key, path)| (key.to_owned(), path))) {

@@ -258,9 +258,11 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         _ => error.downcast_ref().is_some_and(is_refused),
     };
     let is_budget = matches!(error.downcast_ref(), Some(AssembleError::Spill { .. }));
+    // Beside others a closed output is a failure.
+    let is_beside = matches!(error.downcast_ref(), Some(RunError::Output { .. }));
     if error.is::<ConfigError>() || error.is::<WrongUsage>() || is_input || is_budget {
         2
-    } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
+    } else if !is_beside && error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
         0
     } else {
         1

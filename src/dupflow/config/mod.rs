@@ -23,9 +23,9 @@ mod settings;
 
 pub use deployment::{
     AuditConfig, DeadLetterConfig, Deployment, DocumentsConfig, EmitKind, HookConfig, LogFormat, LogLevel,
-    MOST_WORKERS, MemoryBudget, MonitorConfig, NoticesConfig, OutputFormat, ProcessConfig, ProvenancePlace,
-    ReferenceConfig, ResultPlace, SOURCE_PLACE, SOURCE_START, SinkConfig, SourceConfig, SpillConfig,
-    StateConfig, TablesConfig, ViewConfig, WatchConfig, without_monitor,
+    MOST_WORKERS, MemoryBudget, MonitorConfig, NoticesConfig, OutputConfig, OutputFormat, ProcessConfig,
+    ProvenancePlace, ReferenceConfig, ResultPlace, SOURCE_PLACE, SOURCE_START, SinkConfig, SourceConfig,
+    SpillConfig, StateConfig, TablesConfig, ViewConfig, WatchConfig, without_monitor,
 };
 pub use pipeline::{BUILT_IN, BlockingPlan, Draft, FilterPlan, FrozenTables, Plan};
 pub use settings::{ConfigError, Origin, Problem, ProblemKind};

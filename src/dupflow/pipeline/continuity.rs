@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::outputs::{OtherOutput, SideOutputs};
 use super::publisher::PublisherStop;
-use super::side_outputs::SideOutputs;
 use dupflow_connectors::intake::InputFile;
 use dupflow_connectors::sinks::LetterFile;
 use dupflow_connectors::state::{SharedState, StoredState};
@@ -44,6 +44,10 @@ pub struct Continuity {
     /// Whether marks have [counts of records](dupflow_connectors::mark::RecordTally): a replay that may be
     /// resumed.
     pub tallies: bool,
+    /// The table of the first output: "sink", or as in "output.1".
+    pub table: String,
+    /// Outputs beside the first, which are written after it.
+    pub others: Vec<OtherOutput>,
     /// Outputs of rows beside the deltas.
     pub sides: SideOutputs,
     /// The watch list and its notices, if there is one.
@@ -80,6 +84,8 @@ impl Continuity {
             state: None,
             shared_state: None,
             tallies: false,
+            table: "sink".to_owned(),
+            others: Vec::new(),
             sides: SideOutputs::default(),
             watch: None,
             history: None,

@@ -18,6 +18,15 @@ pub enum RunError {
     /// Writing failed.
     #[error("the output cannot be written")]
     Sink(#[source] io::Error),
+    /// One of several outputs failed, or does not fit an earlier run.
+    #[error("{name}")]
+    Output {
+        /// Its table in the deployment.
+        name: String,
+        /// What failed.
+        #[source]
+        error: Box<RunError>,
+    },
     /// A dead letter cannot be written.
     #[error("the dead letters cannot be written")]
     Letters(#[source] io::Error),
@@ -48,6 +57,13 @@ pub enum RunError {
     /// A worker or another thread panicked.
     #[error("a worker failed: {0}")]
     Worker(String),
+}
+
+impl RunError {
+    /// Whether the reader of the only output has closed it, which is no failure.
+    pub(super) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Sink(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
 }
 
 impl From<WorkerError> for RunError {

@@ -142,15 +142,7 @@ pub(super) fn check(
     input: &SourceInfo,
     output: Option<&Topic>,
 ) -> Result<(), RunError> {
-    let mut others = differences(rules.pipeline, &mark.pipeline);
-    let is_same = mark.pipeline == rules.pipeline
-        || is_of_earlier_version(&others)
-        || has_same_pairs(&others, rules.pipeline, &mark.pipeline, pairs);
-    let of_source = rules.of_source(mark);
-    if !is_same || !of_source.is_empty() {
-        others.extend(of_source);
-        return Err(PastError::OtherPipeline(others).into());
-    }
+    check_rules(mark, rules, pairs)?;
     match fit(mark, input) {
         Fit::Same => {}
         Fit::Beyond(error) => return Err(error.into()),
@@ -159,12 +151,32 @@ pub(super) fn check(
             return Err(PastError::OtherInput { what, was, is }.into());
         }
     }
-    if is_other(mark.output.as_ref(), output) {
-        return Err(PastError::OtherOutput { was: mark.output.clone(), is: output.cloned() }.into());
-    }
+    check_topic(mark, output)?;
     // A run over files finishes the correction that an earlier one has begun, whatever caused it.
     let is_finished_here = !input.repeats || mark.inputs.is_some();
     if mark.in_correction && !is_finished_here { Err(PastError::InCorrection.into()) } else { Ok(()) }
+}
+
+/// Checks that a mark is of this topic, if the output is one.
+pub(super) fn check_topic(mark: &Mark, output: Option<&Topic>) -> Result<(), PastError> {
+    match is_other(mark.output.as_ref(), output) {
+        true => Err(PastError::OtherOutput { was: mark.output.clone(), is: output.cloned() }),
+        false => Ok(()),
+    }
+}
+
+/// Checks that an output was written by this pipeline, and by these rules of how records become documents.
+pub(super) fn check_rules(mark: &Mark, rules: &DocumentRules<'_>, pairs: &PairRule) -> Result<(), PastError> {
+    let mut others = differences(rules.pipeline, &mark.pipeline);
+    let is_same = mark.pipeline == rules.pipeline
+        || is_of_earlier_version(&others)
+        || has_same_pairs(&others, rules.pipeline, &mark.pipeline, pairs);
+    let of_source = rules.of_source(mark);
+    if is_same && of_source.is_empty() {
+        return Ok(());
+    }
+    others.extend(of_source);
+    Err(PastError::OtherPipeline(others))
 }
 
 /// Checks that an output is written on in its own envelope. Corrections cannot make up for a change of it.

@@ -20,6 +20,7 @@ mod document_rules;
 mod error;
 mod fit;
 mod outcome;
+mod outputs;
 mod past;
 mod past_error;
 mod provenance;
@@ -27,7 +28,6 @@ mod publisher;
 mod read_again;
 mod restart;
 mod run;
-mod side_outputs;
 
 pub use assemble::{
     AssembleError, Mode, budget_bytes, check_spill, check_writable, held_fields, missing_fields, spill_to,
@@ -41,8 +41,8 @@ pub use outcome::{
     Quantiles, ReferenceCounts, RejectedOutput, RejectedSummary, ResumedAt, SpillSummary, Summary,
     UnitExample, WatchCounts,
 };
+pub use outputs::{OtherOutput, SideOutputs};
 pub use past_error::PastError;
 pub use provenance::{CountsRecord, PipelineRecord, ProgramRecord, Provenance};
 pub use publisher::{Published, Publisher, PublisherSettings, PublisherStop};
 pub use run::{FailureSender, ProcessGroup, RunJob, Running, Stopper, nowhere, run, start};
-pub use side_outputs::SideOutputs;

@@ -108,6 +108,10 @@ pub(super) struct Past {
     pub(super) looks: Option<Arc<TableLog>>,
     /// Whether the output has a mark of an earlier version, which lists no inputs.
     pub(super) is_unlisted: bool,
+    /// What the output held.
+    pub(super) standing: Standing,
+    /// The epoch of its mark, or of that of the state. The first epoch of the run may be later.
+    pub(super) epoch: Epoch,
 }
 
 impl Past {
@@ -223,17 +227,21 @@ impl Past {
             in_correction: false,
             letters,
             letters_digest,
+            letters_up_to: None,
             letters_topic: None,
             as_of: restart.as_of(),
             deletes_kept_ms,
             input: input.topic.clone(),
             output: sink.topic(),
             state: None,
-            tally: tallies.then(|| restart.mark.and_then(|mark| mark.tally).unwrap_or_default()),
+            tally: tallies.then(|| restart.tally()),
             inputs: None,
             table: restart.snapshot.as_ref().and_then(|snapshot| snapshot.saved().mark.table.clone()),
+            lineage: restart.lineage(),
+            commit: None,
         };
         Ok(Self {
+            epoch: mark.progress.epoch,
             mark,
             letters_up_to,
             begin,
@@ -250,6 +258,7 @@ impl Past {
             reading,
             looks: source.table_log(),
             is_unlisted,
+            standing,
         })
     }
 }

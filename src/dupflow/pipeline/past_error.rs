@@ -147,9 +147,40 @@ pub enum PastError {
         set another state.path, and the present inputs are read from their beginning"
     )]
     ForgetsInputs,
+    /// The first output is empty, and another one is not.
+    #[error(
+        "the output holds what an earlier run has written, and the first output is empty: put this one \
+        first, and the empty one is filled beside it; or start with --reconcile, which corrects all of them"
+    )]
+    FirstIsNew,
+    /// The first output keeps no marks, and another one does.
+    #[error(
+        "the output keeps marks, and the first one does not, so that a later run could not go on with both: \
+        put this one first"
+    )]
+    FirstForgets,
+    /// An output was not written beside the first one.
+    #[error(
+        "the output was not written together with the first one: name another place, which is filled, or \
+        start with --reconcile, which corrects it to what has been read"
+    )]
+    OtherLineage,
     /// The output cannot be corrected, since it has no marks.
     #[error("the output keeps no marks, so --reconcile cannot correct it")]
     Forgets,
+}
+
+impl PastError {
+    /// The same with the keys of an output as they are typed in this table.
+    pub(super) fn of_table(self, table: &str) -> Self {
+        let Self::OtherPipeline(mut differences) = self else { return self };
+        for one in differences.iter_mut().filter(|_| table != "sink") {
+            if let Some(key) = one.name.strip_prefix("sink.") {
+                one.name = format!("{table}.{}", if key == "emit" { "answer" } else { key });
+            }
+        }
+        Self::OtherPipeline(differences)
+    }
 }
 
 fn list(differences: &[Difference]) -> String {

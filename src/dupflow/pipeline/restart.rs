@@ -8,7 +8,7 @@ use super::error::RunError;
 use super::fit::{keeps_documents, missing};
 use super::past_error::PastError;
 use dupflow_connectors::intake::{CatchUpLine, OffsetGap, Resumption, Source, SourceError, SourceInfo};
-use dupflow_connectors::mark::{Mark, Standing};
+use dupflow_connectors::mark::{Mark, RecordTally, Standing};
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::doc::retention::RetentionClock;
@@ -223,7 +223,9 @@ impl<'a> Restart<'a> {
     /// also where they are read before the run is live.
     pub(super) fn letters_up_to(&self, begin: &Offsets) -> Offsets {
         let marked = self.mark.as_ref().filter(|_| self.is_numbered_alike());
-        marked.map_or_else(|| begin.clone(), |mark| mark.progress.next.clone())
+        let marked = marked.map(|mark| &mark.progress.next);
+        let stored = self.state_mark.as_ref().and_then(|kept| kept.letters_up_to.as_ref());
+        marked.or(stored).unwrap_or(begin).clone()
     }
 
     /// Logs that the state has lost what it held when the output was last written.
@@ -277,6 +279,16 @@ impl<'a> Restart<'a> {
             .as_ref()
             .map_or(Some(self.input.at), |mark| mark.as_of)
             .filter(|_| self.input.topic.is_some())
+    }
+
+    /// The counts of records up to the mark.
+    pub(super) fn tally(&self) -> RecordTally {
+        self.mark.as_ref().and_then(|mark| mark.tally.clone()).unwrap_or_default()
+    }
+
+    /// What the outputs of the run share, if there ever were several.
+    pub(super) fn lineage(&self) -> Option<String> {
+        self.mark.as_ref().and_then(|mark| mark.lineage.clone())
     }
 
     /// The last record read of each partition where reading continues after it.

@@ -29,6 +29,22 @@ pub(crate) struct Answers {
     pub(crate) decisions: Vec<Decision>,
 }
 
+/// Where a book counts.
+#[derive(Clone, Debug)]
+pub struct BookMetrics {
+    /// Changes of clusters.
+    pub clusters: Arc<Metrics>,
+    /// Decisions.
+    pub decisions: Arc<Metrics>,
+}
+
+impl BookMetrics {
+    /// Counts both here.
+    pub fn new(metrics: &Arc<Metrics>) -> Self {
+        Self { clusters: Arc::clone(metrics), decisions: Arc::clone(metrics) }
+    }
+}
+
 impl Book {
     /// Without an answer. `pairs` must be empty.
     pub(crate) fn new(pairs: Clusters) -> Self {

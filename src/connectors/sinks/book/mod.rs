@@ -37,6 +37,7 @@ mod decisions;
 mod memberships;
 mod record;
 
+pub use answers::BookMetrics;
 pub(crate) use answers::{Answers, Book};
 pub(crate) use cluster_changes::count;
 pub(crate) use record::LastDecisions;

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use super::*;
+use crate::sinks::BookMetrics;
 use crate::sinks::{Decision, Repetition};
 use crate::tables::database::Address;
 use dupflow_core::doc::Position;
 use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
+use dupflow_core::run::metrics::Metrics;
 
 fn doc(text: &str) -> DocId {
     DocId::new(text).unwrap()
@@ -48,7 +50,7 @@ pub(super) fn decisions_are_kept(address: &Address) {
             run: "first".to_owned(),
         };
         let metrics = Arc::new(Metrics::new(0));
-        let mut sink = TableSink::new(&output, None, ClusterKind::Components, metrics);
+        let mut sink = TableSink::new(&output, None, ClusterKind::Components, BookMetrics::new(&metrics));
         assert_eq!(sink.take_over().unwrap(), Standing::New);
         sink.live(0);
         let similarity = Similarity::clamped(0.912109375);

@@ -14,6 +14,7 @@ use super::shape;
 use super::store::{Found, Look, TableOutput, TableStore, check_held, is_kept, must_write};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
+use crate::sinks::BookMetrics;
 use crate::sinks::book::{Answers, Book, LastDecisions};
 use crate::sinks::side::SideDelta;
 use crate::sinks::{DecisionMode, OutputGuard, Sink, StandardError};
@@ -22,7 +23,7 @@ use dupflow_core::cluster::{ClusterKind, Clusters};
 use dupflow_core::doc::{DocChange, DocId, Facts, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::reconcile::Reconcile;
-use dupflow_core::run::metrics::Metrics;
+
 use dupflow_core::time::{Clock as _, Epoch, Progress, SystemClock};
 
 /// Least time between two looks at the rows of the tables.
@@ -59,11 +60,11 @@ impl TableSink {
         output: &TableOutput,
         evidence: Option<StandardError>,
         kind: ClusterKind,
-        metrics: Arc<Metrics>,
+        counted: BookMetrics,
     ) -> Self {
-        let mut book = Book::new(Clusters::new(kind, usize::MAX)).with_clusters(Arc::clone(&metrics));
+        let mut book = Book::new(Clusters::new(kind, usize::MAX)).with_clusters(counted.clusters);
         if let Some(mode) = output.decisions {
-            book = book.with_decisions(mode, metrics);
+            book = book.with_decisions(mode, counted.decisions);
         }
         Self {
             book,

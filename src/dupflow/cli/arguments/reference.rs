@@ -213,25 +213,32 @@ pub(in crate::cli) fn apply_frozen(
         return;
     }
     let finds_items = plan.as_ref().is_some_and(|plan| plan.finds_items());
-    let emit = deployment.emit;
-    let is_written = match emit {
-        EmitKind::Deltas => true,
-        EmitKind::Pairs | EmitKind::Keep | EmitKind::Remove => !finds_items,
-        _ => false,
-    };
-    if !is_written && finds_items {
-        problems.note(format_args!(
-            "sink.emit: \"{emit}\": a run writes the pairs of items and pages as they are found, which is \
-            \"deltas\"; lists and rows of items are written by `dupflow replay --against`"
-        ));
-    } else if !is_written {
-        problems.note(format_args!(
-            "sink.emit: \"{emit}\" would be of documents of both sides: beside reference.inputs take \
-            \"deltas\", \"pairs\", \"keep\" or \"remove\""
-        ));
+    for output in deployment.outputs() {
+        let (table, emit) = (&output.output_table, output.emit);
+        let is_written = match emit {
+            EmitKind::Deltas => true,
+            EmitKind::Pairs | EmitKind::Keep | EmitKind::Remove => !finds_items,
+            _ => false,
+        };
+        if !is_written && finds_items {
+            problems.note(format_args!(
+                "{}: \"{emit}\": a run writes the pairs of items and pages as they are found, which \
+                is \"deltas\"; lists and rows of items are written by `dupflow replay --against`",
+                output.emit_key()
+            ));
+        } else if !is_written {
+            problems.note(format_args!(
+                "{}: \"{emit}\" would be of documents of both sides: beside reference.inputs take \
+                \"deltas\", \"pairs\", \"keep\" or \"remove\"",
+                output.emit_key()
+            ));
+        }
+        if matches!(output.sink, SinkConfig::Tables(_)) {
+            let why = TablesConfig::NO_SIDE;
+            problems.note(format_args!("{table}.kind: does not go with reference.inputs: {why}"));
+        }
     }
     let others = [
-        ("sink.kind", matches!(deployment.sink, SinkConfig::Tables(_)), TablesConfig::NO_SIDE),
         ("watch", deployment.watch.is_some(), "watches would be compared with documents of both sides"),
         ("view", !deployment.views.is_empty(), "views would be of documents of both sides"),
         (

@@ -111,8 +111,8 @@ pub(in crate::cli) fn are_same(path: &Path, other: &Path) -> bool {
 }
 
 /// The files of a SQLite database that is read, unless tables are written into it.
-pub(in crate::cli) fn database<'a>(path: &Path, tables: Option<&Path>) -> Vec<ReadFile<'a>> {
-    if tables.is_some_and(|tables| are_same(path, tables)) {
+pub(in crate::cli) fn database<'a>(path: &Path, tables: &[&Path]) -> Vec<ReadFile<'a>> {
+    if tables.iter().any(|tables| are_same(path, tables)) {
         return Vec::new();
     }
     let beside = dupflow_connectors::tables::database::Address::COMPANION_SUFFIXES;

@@ -149,6 +149,8 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
         dead_letter: None,
         max_bad: None,
         max_unread: None,
+        output_table: "sink".to_owned(),
+        others: Vec::new(),
         sink: SinkConfig::Lines { path: None, mark: None },
         emit: EmitKind::Deltas,
         decisions: DecisionMode::default(),

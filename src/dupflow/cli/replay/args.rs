@@ -189,6 +189,8 @@ impl Args {
             dead_letter: self.dead_letter.clone().map(DeadLetterConfig::File),
             max_bad: self.max_bad,
             max_unread: self.max_unread,
+            output_table: "sink".to_owned(),
+            others: Vec::new(),
             sink: match self.tables() {
                 Some(Ok(tables)) => SinkConfig::Tables(tables),
                 // The address, which may have a password, is no name of a file.

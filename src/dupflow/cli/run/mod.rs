@@ -250,47 +250,30 @@ pub(super) fn note_conflicts(
     redirected: Option<&Path>,
     problems: &mut Problems,
 ) {
-    if deployment.evidence && !deployment.emit.is_of_pairs() {
-        problems.note("sink.evidence: only pairs have evidence, and something else is to be emitted");
-    }
-    if deployment.causes && deployment.emit != EmitKind::Deltas {
-        problems.note("sink.causes: only deltas have causes, and something else is to be emitted");
-    }
     plan.iter().flat_map(|plan| missing_fields(plan, deployment)).for_each(|missing| problems.note(missing));
-    let has_times = deployment.emit.is_of_changes() && deployment.emit != EmitKind::Decisions;
-    if deployment.audit.times && !has_times {
-        problems.note("sink.times: only changes have times, and something else is to be emitted");
-    }
-    let are_tables = matches!(deployment.sink, SinkConfig::Tables(_));
-    if deployment.audit.times && are_tables {
-        problems.note(format_args!("sink.times: {}", TablesConfig::NO_TIMES));
-    }
-    if plan.is_some_and(|plan| plan.keep == KeepRule::SourceOrder) && deployment.emit.is_list() {
-        problems.note(
-            "output.keep: \"source-order\" is for a replay: a run that starts again may read the same \
-             documents at other positions",
-        );
-    }
-    if let Some(plan) = plan.filter(|_| are_tables) {
-        note_keep(plan, problems);
-    }
-    let tables = deployment.output().filter(|_| are_tables);
+    let outputs = deployment.outputs();
+    outputs.iter().for_each(|output| note_output(plan, output, problems));
+    let tables = outputs.iter().filter(|output| matches!(output.sink, SinkConfig::Tables(_)));
+    let tables: Vec<_> = tables.filter_map(Deployment::output).collect();
     let mut read = files.to_vec();
     read.extend(deployment.files_from().map(|path| ("the list source.files_from", path.to_owned())));
-    read.extend(deployment.database_file().into_iter().flat_map(|path| written::database(path, tables)));
-    let output = deployment.output().map(|path| ("sink.path", path, deployment.beside_output()));
+    read.extend(deployment.database_file().into_iter().flat_map(|path| written::database(path, &tables)));
+    let of_outputs = written_by(&outputs);
     views::note_conflicts(plan, deployment, false, problems);
     let of_views = views::files(&deployment.views, false);
     let watches = deployment.watch.iter().flat_map(|watch| &watch.inputs);
     read.extend(watches.map(|path| ("the watch list watch.inputs", path.clone())));
+    let of_outputs = of_outputs.iter().map(|(key, path, beside)| (&**key, *path, *beside));
+    let is_printed = outputs.iter().any(|output| output.output().is_none());
     let written = [
-        output.or(redirected.map(|path| ("standard output", path, &[][..]))),
+        redirected.filter(|_| is_printed).map(|path| ("standard output", path, &[][..])),
         deployment.letter_file().map(|path| ("dead_letter.path", path, &LetterFile::COMPANION_SUFFIXES[..])),
     ];
     let of_views = of_views.iter().map(|(key, path, beside)| (&**key, *path, *beside));
     let of_watches =
         deployment.watch.iter().flat_map(WatchConfig::written).map(|(key, path)| (key, path, &[][..]));
-    let written: Vec<_> = written.into_iter().flatten().chain(of_views).chain(of_watches).collect();
+    let written = of_outputs.chain(written.into_iter().flatten());
+    let written: Vec<_> = written.chain(of_views).chain(of_watches).collect();
     // What is missing is reported where the reference is.
     let of_reference = deployment.reference.as_ref();
     let of_reference = of_reference.and_then(|of| Input::resolve(&of.inputs, of.layout.clone()).ok());
@@ -301,6 +284,46 @@ pub(super) fn note_conflicts(
     if let Some(state) = &deployment.state {
         written::check_folder("state.path", Path::new(&state.location), &inputs, problems);
     }
+}
+
+/// Reports settings of an output that exclude each other or do not fit the pipeline.
+fn note_output(plan: Option<&Plan>, output: &Deployment, problems: &mut Problems) {
+    let table = &output.output_table;
+    if output.evidence && !output.emit.is_of_pairs() {
+        problems.note(format_args!(
+            "{table}.evidence: only pairs have evidence, and something else is to be emitted"
+        ));
+    }
+    if output.causes && output.emit != EmitKind::Deltas {
+        problems.note(format_args!(
+            "{table}.causes: only deltas have causes, and something else is to be emitted"
+        ));
+    }
+    let has_times = output.emit.is_of_changes() && output.emit != EmitKind::Decisions;
+    if output.audit.times && !has_times {
+        problems.note(format_args!(
+            "{table}.times: only changes have times, and something else is to be emitted"
+        ));
+    }
+    let are_tables = matches!(output.sink, SinkConfig::Tables(_));
+    if output.audit.times && are_tables {
+        problems.note(format_args!("{table}.times: {}", TablesConfig::NO_TIMES));
+    }
+    if plan.is_some_and(|plan| plan.keep == KeepRule::SourceOrder) && output.emit.is_list() {
+        problems.note(
+            "output.keep: \"source-order\" is for a replay: a run that starts again may read the same \
+             documents at other positions",
+        );
+    }
+    if let Some(plan) = plan.filter(|_| are_tables) {
+        note_keep(plan, problems);
+    }
+}
+
+/// The files of outputs, each with its key and the suffixes of those beside it.
+pub(super) fn written_by(outputs: &[Deployment]) -> Vec<(String, &Path, &'static [&'static str])> {
+    let file = |output: &'_ Deployment| format!("{}.path", output.output_table);
+    outputs.iter().filter_map(|of| Some((file(of), of.output()?, of.beside_output()))).collect()
 }
 
 /// Reports a rule of `output.keep` that tables cannot apply: their views always keep the document that names

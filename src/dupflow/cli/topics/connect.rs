@@ -42,22 +42,7 @@ impl<'a> TopicReport<'a> {
         if let SourceConfig::Kafka { topic, .. } = &deployment.source {
             report.input(topic, deployment.state.is_some());
         }
-        if let SinkConfig::Kafka { topic, progress_topic, transactional_id, envelope, .. } = &deployment.sink
-        {
-            let (wanted, settings) = output_topic(topic, *envelope);
-            if report.output(wanted, settings) {
-                report.kept(topic, wanted.compacted);
-            }
-            let marks = TopicRequest { topic: progress_topic, partitions: Some(1), compacted: true };
-            if report.output(marks, KEEPS_MARKS) {
-                report.marks(progress_topic);
-            }
-            report.add(&format!(
-                "writes as transactional id \"{transactional_id}\": whether the user may take it is seen \
-                only when a run does, since taking it would end a run; \
-                 it needs Describe and Write on it"
-            ));
-        }
+        deployment.sinks().for_each(|(_, sink)| report.sink(sink));
         if let SinkConfig::Kafka { .. } = &deployment.sink {
             let topics: BTreeSet<_> = deployment.side_names().into_iter().map(|(_, topic)| topic).collect();
             topics.into_iter().for_each(|topic| report.rows(topic));
@@ -78,6 +63,26 @@ impl<'a> TopicReport<'a> {
             }
         }
         if report.problems.is_empty() { Ok(report.found) } else { Err(report.problems) }
+    }
+
+    /// Checks the topics of an output.
+    fn sink(&mut self, sink: &SinkConfig) {
+        let SinkConfig::Kafka { topic, progress_topic, transactional_id, envelope, .. } = sink else {
+            return;
+        };
+        let (wanted, settings) = output_topic(topic, *envelope);
+        if self.output(wanted, settings) {
+            self.kept(topic, wanted.compacted);
+        }
+        let marks = TopicRequest { topic: progress_topic, partitions: Some(1), compacted: true };
+        if self.output(marks, KEEPS_MARKS) {
+            self.marks(progress_topic);
+        }
+        self.add(&format!(
+            "writes as transactional id \"{transactional_id}\": whether the user may take it is seen \
+            only when a run does, since taking it would end a run; \
+             it needs Describe and Write on it"
+        ));
     }
 
     fn add(&mut self, line: &str) {

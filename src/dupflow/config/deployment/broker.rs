@@ -1,25 +1,18 @@
 //! The table `[kafka]` of a deployment file.
 
-use super::sink::SinkConfig;
 use super::source::SourceConfig;
 use super::values::{seconds, secret, secret_in_file};
 use crate::config::settings::{FileSettings, ProblemKind};
 use dupflow_connectors::kafka::broker::Connection;
 
-/// Reads the table `[kafka]`: how brokers are reached.
-pub(super) fn connection(
-    settings: &mut FileSettings,
-    source: &SourceConfig,
-    sink: &SinkConfig,
-) -> Connection {
+/// Reads the table `[kafka]`: how brokers are reached. `writes`: whether an output is a topic.
+pub(super) fn connection(settings: &mut FileSettings, source: &SourceConfig, writes: bool) -> Connection {
     let default = Connection::default();
     let brokers = settings.read("kafka.brokers", |v| {
         let listed = v.list(|one| one.text().map(str::to_owned)).map(|all| all.join(","));
         listed.or_else(|| v.text().map(str::to_owned)).filter(|brokers| !brokers.trim().is_empty())
     });
-    let is_used = matches!(source, SourceConfig::Kafka { .. })
-        || matches!(sink, SinkConfig::Kafka { .. })
-        || settings.is_set("watch.topic");
+    let is_used = matches!(source, SourceConfig::Kafka { .. }) || writes || settings.is_set("watch.topic");
     if is_used && brokers.is_none() && settings.sound(&["kafka.brokers"]) {
         settings.missing("kafka.brokers");
     }
@@ -39,24 +32,6 @@ pub(super) fn connection(
             let what = format!("kafka.settings.{name} and kafka.settings.{name}_file are both set");
             settings.problem(&key, ProblemKind::Contradiction(what));
         }
-    }
-    if let (SourceConfig::Kafka { topic: input, .. }, SinkConfig::Kafka { topic, progress_topic, .. }) =
-        (source, sink)
-        && !input.is_empty()
-        && (input == topic || input == progress_topic)
-    {
-        let what = "the output goes to the topic that is read".to_owned();
-        settings.problem(
-            if input == topic { "sink.topic" } else { "sink.progress_topic" },
-            ProblemKind::Contradiction(what),
-        );
-    }
-    if let SinkConfig::Kafka { topic, progress_topic, .. } = sink
-        && !topic.is_empty()
-        && topic == progress_topic
-    {
-        let what = "marks need a topic of their own".to_owned();
-        settings.problem("sink.progress_topic", ProblemKind::Contradiction(what));
     }
     if is_used {
         for (name, what) in connection.problems() {

@@ -11,9 +11,8 @@ use serde_json::Value as Json;
 use super::keys::{HIDDEN, KEYS};
 use super::logging::{self, LogFormat, LogLevel};
 use super::monitor::{self, MonitorConfig};
+use super::outputs::{self, AuditConfig, DocumentsConfig, EmitKind, OutputConfig, OutputFormat, SinkConfig};
 use super::processes::{self, ProcessConfig};
-use super::results::{self, AuditConfig, DocumentsConfig, EmitKind, OutputFormat};
-use super::sink::{self, SinkConfig};
 use super::source::reference::{self, ReferenceConfig};
 use super::source::{self, SourceConfig};
 use super::storage::{self, DeadLetterConfig, SpillConfig, StateConfig};
@@ -56,12 +55,16 @@ pub struct Deployment {
     /// The greatest number of files that may be unread, wholly or in part. `None`: none where the output is a
     /// list or `max_bad` is set, else any.
     pub max_unread: Option<u64>,
+    /// The table of the first output: "sink", or as in "output.1".
+    pub output_table: String,
     /// Where results go.
     pub sink: SinkConfig,
     /// What the results are: deltas, pairs, clusters or lists.
     pub emit: EmitKind,
     /// When records of a document are written, where the results are decisions.
     pub decisions: DecisionMode,
+    /// The outputs beside this one, the first.
+    pub others: Vec<OutputConfig>,
     /// The reference of a run; `None`: there is none.
     pub reference: Option<ReferenceConfig>,
     /// How many of the first inputs are the reference of a replay, which is compared with the others and
@@ -123,53 +126,63 @@ impl Deployment {
         let shown = settings.shown(&HIDDEN);
         settings.interpolate(environment);
 
-        let fields = source::fields(&mut settings);
-        let source = source::source(&mut settings, &fields);
-        let sink = sink::sink(&mut settings);
-        let emit = results::emit(&mut settings, &sink);
-        let decisions = results::decisions(&mut settings, emit);
-        let output_format = results::output_format(&mut settings, &source, &sink, emit);
-        let views = views::views(&mut settings, &fields, &sink);
-        let watch = watch::watch(&mut settings, &sink);
+        let deployment = match outputs::first(&settings) {
+            None => Self::read(&mut settings, "sink", shown),
+            Some(first) => settings.read_as(&first, |settings| Self::read(settings, &first.table, shown)),
+        };
+        let problems = settings.finish();
+        if problems.is_empty() { Ok(deployment) } else { Err(ConfigError::Problems(problems)) }
+    }
+
+    /// Reads all tables. The first output is read as `[sink]`, and is typed as `output_table`.
+    fn read(settings: &mut FileSettings, output_table: &str, shown: BTreeMap<String, Json>) -> Self {
+        let fields = source::fields(settings);
+        let source = source::source(settings, &fields);
+        let first = OutputConfig::first(settings, &source, output_table);
+        let all = [&[first][..], &outputs::others(settings, &source)].concat();
+        outputs::check_places(settings, &all);
+        let sinks = || all.iter().map(|output| &output.sink);
+        let writes_topics = sinks().any(|sink| matches!(sink, SinkConfig::Kafka { .. }));
+        let OutputConfig { sink, emit, decisions, format: output_format, causes, times, .. } = all[0].clone();
+        let views = views::views(settings, &fields, &sink);
+        let watch = watch::watch(settings, &sink);
         let deployment = Self {
             workers: settings.read("workers", workers).unwrap_or_default(),
-            spill: storage::spill(&mut settings),
-            shutdown: values::seconds(&mut settings, "shutdown_seconds", 0, 10),
-            commit: source::commit(&mut settings, &source),
-            dead_letter: storage::dead_letter(&mut settings, &sink),
-            kafka: broker::connection(&mut settings, &source, &sink),
-            max_bad: source::max_bad(&mut settings),
-            max_unread: source::max_unread(&mut settings),
+            spill: storage::spill(settings),
+            shutdown: values::seconds(settings, "shutdown_seconds", 0, 10),
+            commit: source::commit(settings, &source),
+            dead_letter: storage::dead_letter(settings, sinks()),
+            kafka: broker::connection(settings, &source, writes_topics),
+            max_bad: source::max_bad(settings),
+            max_unread: source::max_unread(settings),
             source,
             fields,
+            output_table: output_table.to_owned(),
             sink,
+            others: all[1..].to_vec(),
             emit,
             decisions,
             output_format,
             evidence: settings.read("sink.evidence", ConfigValue::boolean).unwrap_or_default(),
-            causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
+            causes,
             documents: DocumentsConfig::default(),
-            reference: reference::reference(&mut settings),
+            reference: reference::reference(settings),
             against: 0,
             benchmark: None,
-            audit: AuditConfig {
-                times: settings.read("sink.times", ConfigValue::boolean).unwrap_or_default(),
-                ..AuditConfig::default()
-            },
-            state: storage::state(&mut settings),
+            audit: AuditConfig { times, ..AuditConfig::default() },
+            state: storage::state(settings),
             views,
-            monitor: monitor::monitor(&mut settings),
+            monitor: monitor::monitor(settings),
             watch,
-            processes: processes::processes(&mut settings),
-            level: logging::level(&mut settings),
-            format: logging::format(&mut settings),
+            processes: processes::processes(settings),
+            level: logging::level(settings),
+            format: logging::format(settings),
             shown,
         };
-        storage::check_history(&mut settings, deployment.state.as_ref(), deployment.monitor.as_ref());
+        storage::check_history(settings, deployment.state.as_ref(), deployment.monitor.as_ref());
         let (names, topics) = (deployment.side_names(), deployment.other_topics());
-        sink::check_side_names(&mut settings, &deployment.sink, &names, &topics);
-        let problems = settings.finish();
-        if problems.is_empty() { Ok(deployment) } else { Err(ConfigError::Problems(problems)) }
+        outputs::check_side_names(settings, &deployment.sink, &names, &topics);
+        deployment
     }
 }
 
@@ -253,6 +266,7 @@ impl Deployment {
     /// Replaces the output by standard output, and drops state, monitor, watches and dead letters.
     pub fn prints_only(&mut self) {
         self.sink = SinkConfig::Lines { path: None, mark: None };
+        self.others.clear();
         self.output_format = OutputFormat::Jsonl;
         self.state = None;
         self.dead_letter = None;
@@ -261,14 +275,21 @@ impl Deployment {
         self.watch = None;
     }
 
+    /// The places of all outputs, each with its table.
+    pub fn sinks(&self) -> impl Iterator<Item = (&str, &SinkConfig)> {
+        let others = self.others.iter().map(|other| (other.table.as_str(), &other.sink));
+        [(self.output_table.as_str(), &self.sink)].into_iter().chain(others)
+    }
+
     /// Whether the run needs a broker.
     pub fn has_broker(&self) -> bool {
         matches!(self.source, SourceConfig::Kafka { .. })
-            || matches!(self.sink, SinkConfig::Kafka { .. })
+            || self.sinks().any(|(_, sink)| matches!(sink, SinkConfig::Kafka { .. }))
             || self.watch.as_ref().is_some_and(|watch| watch.topic.is_some())
     }
 
-    /// The topics that are read, and that of bad records, each with its key.
+    /// The topics that are read, that of bad records, and those of outputs beside the first, each with its
+    /// key.
     fn other_topics(&self) -> Vec<(String, &str)> {
         let mut topics = Vec::new();
         if let SourceConfig::Kafka { topic, .. } = &self.source {
@@ -279,6 +300,12 @@ impl Deployment {
         }
         let watched = self.watch.as_ref().and_then(|watch| watch.topic.as_deref());
         topics.extend(watched.map(|topic| ("watch.topic".to_owned(), topic)));
+        for (name, sink) in self.sinks().skip(1) {
+            if let SinkConfig::Kafka { topic, progress_topic, .. } = sink {
+                topics.push((format!("{name}.topic"), topic));
+                topics.push((format!("{name}.progress_topic"), progress_topic));
+            }
+        }
         topics
     }
 
@@ -303,6 +330,44 @@ impl Deployment {
             Some(DeadLetterConfig::File(path)) => Some(path),
             Some(DeadLetterConfig::Topic(_)) | None => None,
         }
+    }
+}
+
+impl Deployment {
+    /// The same deployment, whose only output is this one.
+    #[must_use]
+    pub fn with_output(&self, output: &OutputConfig) -> Self {
+        let mut one = self.clone();
+        one.sink = output.sink.clone();
+        (one.emit, one.decisions, one.output_format) = (output.emit, output.decisions, output.format);
+        (one.causes, one.audit.times) = (output.causes, output.times);
+        one.evidence &= one.emit.is_of_pairs();
+        one.dead_letter.take_if(|letters| matches!(letters, DeadLetterConfig::Topic(_)));
+        one.output_table.clone_from(&output.table);
+        one.others.clear();
+        one
+    }
+
+    /// The key of what the results of the first output are.
+    pub fn emit_key(&self) -> String {
+        let key = if self.output_table == "sink" { "emit" } else { "answer" };
+        format!("{}.{key}", self.output_table)
+    }
+
+    /// A deployment for each output, which is its only one.
+    pub fn outputs(&self) -> Vec<Self> {
+        let first = Self { others: Vec::new(), ..self.clone() };
+        [first].into_iter().chain(self.others.iter().map(|other| self.with_output(other))).collect()
+    }
+
+    /// What the results of all outputs are.
+    pub fn emits(&self) -> impl Iterator<Item = EmitKind> {
+        [self.emit].into_iter().chain(self.others.iter().map(|other| other.emit))
+    }
+
+    /// Whether the changes of an output have times.
+    pub fn has_times(&self) -> bool {
+        self.audit.times || self.others.iter().any(|other| other.times)
     }
 }
 

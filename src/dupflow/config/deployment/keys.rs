@@ -1,7 +1,7 @@
 //! The keys of a deployment file.
 
 use super::source::{QUOTE_EXPECTED, reference};
-use super::{monitor, tables, views, watch};
+use super::{monitor, outputs, tables, views, watch};
 use crate::config::settings::DeploymentKey;
 use dupflow_connectors::intake::EpochRule;
 use dupflow_connectors::kafka::Start;
@@ -11,6 +11,8 @@ pub(in crate::config) const KEYS: &[&[DeploymentKey]] = &[
     OWN_KEYS,
     &tables::SOURCE_KEYS,
     &tables::SINK_KEYS,
+    &outputs::SINK_KEYS,
+    &outputs::KEYS,
     &monitor::KEYS,
     &views::KEYS,
     &watch::KEYS,
@@ -82,23 +84,6 @@ const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "commit.bytes", expected: "a whole number from 1 to 2^53" },
     DeploymentKey { name: "dead_letter.path", expected: "a path, or \"\" for none" },
     DeploymentKey { name: "dead_letter.topic", expected: "the name of a topic, or \"\" for none" },
-    DeploymentKey { name: "sink.kind", expected: "\"lines\", \"kafka\", \"sqlite\" or \"postgres\"" },
-    DeploymentKey { name: "sink.path", expected: "a path; \"-\" is standard output" },
-    DeploymentKey { name: "sink.topic", expected: "the name of a topic" },
-    DeploymentKey { name: "sink.progress_topic", expected: "the name of a topic" },
-    DeploymentKey { name: "sink.transactional_id", expected: "a name" },
-    DeploymentKey { name: "sink.transaction_seconds", expected: "a whole number from 1 to 900" },
-    DeploymentKey { name: "sink.envelope", expected: "\"delta\" or \"upsert\"" },
-    DeploymentKey {
-        name: "sink.emit",
-        expected: "\"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\", \"remove\" or \
-            \"decisions\"",
-    },
-    DeploymentKey { name: "sink.decisions", expected: "\"first\" or \"current\"" },
-    DeploymentKey { name: "sink.format", expected: "\"jsonl\", \"csv\" or \"parquet\"" },
-    DeploymentKey { name: "sink.evidence", expected: "true or false" },
-    DeploymentKey { name: "sink.causes", expected: "true or false" },
-    DeploymentKey { name: "sink.times", expected: "true or false" },
     DeploymentKey {
         name: "kafka.brokers",
         expected: "addresses, as in \"host:9092,other:9092\", or a list of them",
@@ -123,13 +108,14 @@ const OWN_KEYS: &[DeploymentKey] = &[
 ];
 
 /// Keys, and tables of keys, of secret values: they are never printed or served.
-pub(super) const HIDDEN: [&str; 9] = [
+pub(super) const HIDDEN: [&str; 10] = [
     "monitor.token",
     "monitor.read_token",
     "processes.secret",
     "kafka.settings",
     "source.url",
     "sink.url",
+    "output.#.url",
     "watch.url",
     "notices.hook.secret",
     "notices.hook.url",

@@ -9,9 +9,8 @@ mod deployment;
 mod keys;
 mod logging;
 mod monitor;
+mod outputs;
 mod processes;
-mod results;
-mod sink;
 mod source;
 mod storage;
 mod tables;
@@ -26,9 +25,11 @@ pub use deployment::{Deployment, MOST_WORKERS};
 pub(in crate::config) use keys::KEYS;
 pub use logging::{LogFormat, LogLevel};
 pub use monitor::{MonitorConfig, without_monitor};
+pub use outputs::{
+    AuditConfig, DocumentsConfig, EmitKind, OutputConfig, OutputFormat, ProvenancePlace, ResultPlace,
+    SinkConfig,
+};
 pub use processes::ProcessConfig;
-pub use results::{AuditConfig, DocumentsConfig, EmitKind, OutputFormat, ProvenancePlace, ResultPlace};
-pub use sink::SinkConfig;
 pub use source::SourceConfig;
 pub use source::description::{SOURCE_PLACE, SOURCE_START};
 pub use source::reference::ReferenceConfig;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::key::{ConfigKey, within};
+use super::key::{ConfigKey, is_numbered, within};
 use super::problem::{Origin, Problem, ProblemKind};
 use super::typed_key::TypedKey;
 use super::value::ConfigValue;
@@ -34,6 +34,8 @@ pub(in crate::config) struct FileSettings {
     /// Keys and tables that only other versions have; a table stands for all its keys.
     later: &'static [&'static str],
     entries: BTreeMap<String, ConfigSetting>,
+    /// The tables that are there, also those without a key.
+    tables: BTreeSet<String>,
     problems: Vec<Problem>,
     /// Keys with a problem. Settings that depend on them are not checked.
     unsound: BTreeSet<String>,
@@ -43,6 +45,37 @@ pub(in crate::config) struct FileSettings {
     folders: Vec<PathBuf>,
     /// The name of the first file, for problems with keys that are not set.
     name: Arc<str>,
+}
+
+/// A table that is read in the place of another one.
+pub(in crate::config) struct TableRole {
+    /// The table, as in "output.2".
+    pub(in crate::config) table: String,
+    /// The table whose keys it has.
+    pub(in crate::config) stands_for: &'static str,
+    /// A key that has another name there: as typed, and as read.
+    pub(in crate::config) renamed: (&'static str, &'static str),
+}
+
+impl TableRole {
+    /// The key under which a name of the table is read.
+    fn key(&self, name: &str) -> String {
+        let name = if name == self.renamed.0 { self.renamed.1 } else { name };
+        format!("{}.{name}", self.stands_for)
+    }
+
+    /// A message with the keys as they are typed. What is in quotes is of the user.
+    fn as_typed(&self, text: &str) -> String {
+        let Self { table, stands_for, renamed: (typed, read) } = self;
+        let renamed = |part: &str| {
+            let part = part.replace(&format!("{stands_for}.{read}"), &format!("{table}.{typed}"));
+            part.replace(&format!("{stands_for}."), &format!("{table}."))
+        };
+        let parts = text.split('"').enumerate();
+        let parts: Vec<_> =
+            parts.map(|(n, part)| if n % 2 == 0 { renamed(part) } else { part.to_owned() }).collect();
+        parts.join("\"")
+    }
 }
 
 /// A text that settings are read from.
@@ -75,6 +108,7 @@ impl FileSettings {
             keys: keys.iter().copied().flatten().map(|key| -> &'static dyn ConfigKey { key }).collect(),
             later,
             entries: BTreeMap::new(),
+            tables: BTreeSet::new(),
             problems: Vec::new(),
             unsound: BTreeSet::new(),
             unset: BTreeSet::new(),
@@ -143,6 +177,7 @@ impl FileSettings {
     ) {
         match value.get_ref() {
             DeValue::Table(table) if self.is_table(key, table.is_empty()) => {
+                self.tables.insert(key.to_owned());
                 for (name, inner) in table {
                     self.insert(&format!("{key}.{}", name.get_ref()), name.span(), inner, source);
                 }
@@ -173,7 +208,10 @@ impl FileSettings {
 
     /// The last parts of the known keys in a table.
     fn below(&self, table: &str) -> impl Iterator<Item = &'static str> {
-        self.keys.iter().filter_map(move |key| within(key.name(), table))
+        // A table of a list is one of any number.
+        let of_list = table.rsplit_once('.').filter(|(_, number)| number.parse::<usize>().is_ok());
+        let table = of_list.map_or_else(|| table.to_owned(), |(list, _)| format!("{list}.#"));
+        self.keys.iter().filter_map(move |key| within(key.name(), &table))
     }
 
     /// The names that are set in a table of free names, sorted.
@@ -184,7 +222,8 @@ impl FileSettings {
     /// The numbers of the tables in a list of tables, `[[table]]`, in order.
     pub(in crate::config) fn numbers(&self, table: &str) -> Vec<usize> {
         let number = |key: &String| within(key, table)?.split('.').next()?.parse().ok();
-        self.entries.keys().filter_map(number).collect::<BTreeSet<_>>().into_iter().collect()
+        let names = self.entries.keys().chain(&self.tables);
+        names.filter_map(number).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Replaces `${VAR}` and `${VAR:-default}` in all texts by the values of `environment`. The default also
@@ -203,7 +242,8 @@ impl FileSettings {
 
     /// All settings by key. Values of hidden keys, and of keys in hidden tables, are masked.
     pub(in crate::config) fn shown(&self, hidden: &[&str]) -> BTreeMap<String, serde_json::Value> {
-        let is_hidden = |key: &str| hidden.iter().any(|name| key == *name || within(key, name).is_some());
+        let is_hidden =
+            |key: &str| hidden.iter().any(|name| is_numbered(key, name) || within(key, name).is_some());
         let shown = |(key, entry): (&String, &ConfigSetting)| {
             let value = if is_hidden(key) { "***".into() } else { entry.value.json() };
             (key.clone(), value)
@@ -268,8 +308,11 @@ impl FileSettings {
             let whole = strsim::damerau_levenshtein(name, key.named());
             whole.min(1 + strsim::damerau_levenshtein(&last(name), &last(key.named())))
         };
-        let (distance, key) =
-            self.keys.iter().map(|key| (distance(*key), key.named())).min_by_key(|(d, _)| *d)?;
+        // What a table of a list lacks is not looked for elsewhere.
+        let list =
+            name.split('.').next().filter(|table| self.below(table).any(|rest| rest.starts_with("#.")));
+        let near = self.keys.iter().filter(|key| list.is_none_or(|list| within(key.name(), list).is_some()));
+        let (distance, key) = near.map(|key| (distance(*key), key.named())).min_by_key(|(d, _)| *d)?;
         (distance <= 1 + last(name).len() / 4).then(|| key.to_owned())
     }
 
@@ -337,6 +380,40 @@ impl FileSettings {
     /// Whether none of these keys has a problem.
     pub(in crate::config) fn sound(&self, keys: &[&str]) -> bool {
         keys.iter().all(|key| !self.unsound.contains(*key))
+    }
+
+    /// Reads a table in the place of another one, which is set aside meanwhile. Problems name keys as they
+    /// are typed.
+    pub(in crate::config) fn read_as<T>(&mut self, role: &TableRole, read: impl FnOnce(&mut Self) -> T) -> T {
+        let aside = self.take_table(role.stands_for);
+        for (name, setting) in self.take_table(&role.table) {
+            self.entries.insert(role.key(&name), setting);
+        }
+        let of_role = |name: &String| within(name, role.stands_for).is_some();
+        let unsound: BTreeSet<_> = self.unsound.extract_if(.., of_role).collect();
+        let earlier = std::mem::take(&mut self.problems);
+        let found = read(self);
+        drop(self.take_table(role.stands_for));
+        let own = aside.into_iter().map(|(name, setting)| (format!("{}.{name}", role.stands_for), setting));
+        self.entries.extend(own);
+        self.unsound.retain(|name| !of_role(name));
+        self.unsound.extend(unsound);
+        let problems = std::mem::replace(&mut self.problems, earlier).into_iter();
+        self.problems.extend(problems.map(|problem| problem.renamed(|text| role.as_typed(text))));
+        found
+    }
+
+    /// Removes the settings of a table. Returns them by the rest of their keys.
+    fn take_table(&mut self, table: &str) -> Vec<(String, ConfigSetting)> {
+        self.tables.remove(table);
+        let rest = |name: &str| within(name, table).map(str::to_owned);
+        let taken = self.entries.extract_if(.., |name, _| rest(name).is_some());
+        taken.filter_map(|(name, setting)| Some((rest(&name)?, setting))).collect()
+    }
+
+    /// Whether a table is there, or a key of it is set.
+    pub(in crate::config) fn has_table(&self, table: &str) -> bool {
+        self.tables.contains(table) || self.entries.keys().any(|name| within(name, table).is_some())
     }
 
     /// Whether a key is set.

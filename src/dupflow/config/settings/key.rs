@@ -69,7 +69,7 @@ impl ConfigKey for &dyn ConfigKey {
 }
 
 /// Whether `name` is `key`, with a number for each `#` of it.
-fn is_numbered(name: &str, key: &str) -> bool {
+pub(super) fn is_numbered(name: &str, key: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let mut parts = name.split('.');
     let fits = key

@@ -14,7 +14,7 @@ use std::path::Path;
 
 pub use problem::{ConfigError, Origin, Problem, ProblemKind};
 
-pub(in crate::config) use file_settings::{FileSettings, without_effect};
+pub(in crate::config) use file_settings::{FileSettings, TableRole, without_effect};
 pub(in crate::config) use key::{ConfigKey, DeploymentKey};
 pub(in crate::config) use typed_key::{TypedKey, between, bound, end};
 pub(in crate::config) use value::ConfigValue;

@@ -38,6 +38,17 @@ pub struct Problem {
     pub what: ProblemKind,
 }
 
+impl Problem {
+    /// The same with other names of keys.
+    pub(super) fn renamed(self, name: impl Fn(&str) -> String) -> Self {
+        let what = match self.what {
+            ProblemKind::Contradiction(what) => ProblemKind::Contradiction(name(&what)),
+            what => what,
+        };
+        Self { key: name(&self.key), what, ..self }
+    }
+}
+
 /// What is wrong with a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProblemKind {

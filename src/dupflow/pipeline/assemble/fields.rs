@@ -14,7 +14,11 @@ use dupflow_engine::dataflow::HELD_FIELDS;
 fn wanted<'s>(plan: &'s Plan, deployment: &'s Deployment) -> impl Iterator<Item = (&'static str, &'s str)> {
     let of_views = deployment.views.iter().flat_map(|view| view.plan.field_names());
     let of_rule = plan.scheme.pairs.fields().map(|name| ("pairs.where", name));
-    let of_keep = plan.keep.field().filter(|_| deployment.emit.is_list()).map(|name| ("output.keep", name));
+    let of_keep = plan
+        .keep
+        .field()
+        .filter(|_| deployment.emits().any(EmitKind::is_list))
+        .map(|name| ("output.keep", name));
     let of_items = deployment.benchmark.iter().map(|name| ("--benchmark", name.as_str()));
     of_rule.chain(of_views.map(|name| ("view.group", name))).chain(of_keep).chain(of_items)
 }
@@ -60,12 +64,12 @@ pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
     let missing =
         missing.map(|(key, name)| format!("{key}: no field {name:?} in source.fields (or --field): {among}"));
     let is_contained = plan.scheme.measure() == Measure::Containment && !plan.finds_items();
-    let is_list = deployment.emit.is_list();
+    let is_list = deployment.emits().any(EmitKind::is_list);
     let has_reference = deployment.has_reference();
     let refused = [
         (
             is_contained && is_list && plan.remove_if.is_none(),
-            "sink.emit: what to remove is decided by exact shares; set filter.verify = \"exact\"",
+            "filter.verify: what to remove is decided by exact shares; set filter.verify = \"exact\"",
         ),
         (
             plan.finds_items() && !has_reference,

@@ -21,22 +21,24 @@ pub use spill::{budget_bytes, check_spill, check_writable, spill_to};
 
 use super::continuity::{Continuity, encoded};
 use super::outcome::Demands;
+use super::outputs::{OtherOutput, SideOutputs};
 use super::provenance::{Provenance, ProvenanceRecorder};
 use super::run::{ProcessGroup, RunJob, nowhere};
-use super::side_outputs::SideOutputs;
 use crate::config::{
-    Deployment, EmitKind, OutputFormat, Plan, ProvenancePlace, SinkConfig, SourceConfig, StateConfig,
+    Deployment, EmitKind, OutputConfig, OutputFormat, Plan, ProvenancePlace, SinkConfig, SourceConfig,
+    StateConfig,
 };
 use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, InputFile, Share, Source};
 use dupflow_connectors::owned::OwnedFile;
-use dupflow_connectors::sinks::{ItemCountsSlot, LetterFile, ListCountsSlot, Sink};
+use dupflow_connectors::sinks::{BookMetrics, ItemCountsSlot, LetterFile, ListCountsSlot, Sink};
 use dupflow_connectors::state::{self, SharedState, StoredState};
 use dupflow_connectors::tables::TableOutput;
 use dupflow_core::description::Description;
 use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::run::metrics::Metrics;
 use dupflow_core::run::query::QueryQueue;
 use dupflow_core::run::status::Status;
 use dupflow_core::time::{Clock, SystemClock};
@@ -94,11 +96,12 @@ impl RunJob {
         let (mut continuity, held) =
             continuity(plan, deployment, mode, bad.with_letters(), (writes, count > 1))?;
         let stages = Stages { spill, ..job_stages(plan, deployment, held, mode, count) };
+        let mut described_reference = None;
         if let Some(frozen) = deployment.reference.as_ref().filter(|_| writes) {
             let reference = reference::read(plan, frozen, &stages)?;
-            let described = described(plan, deployment, &stages.fields);
-            continuity = continuity.described(&described.with("reference.inputs", &*reference.description()));
-            continuity.reference = Some(reference);
+            described_reference = Some(reference.description());
+            let described = described(plan, deployment, &stages.fields, described_reference.as_deref());
+            continuity = Continuity { reference: Some(reference), ..continuity.described(&described) };
         }
         let provenance = (deployment.audit.provenance == ProvenancePlace::Output).then(|| {
             let begun = Provenance::begin(plan, deployment, &inputs);
@@ -117,16 +120,24 @@ impl RunJob {
         let of_reference = inputs.iter().take(deployment.against).filter(|_| !lists_items);
         let reference = of_reference.map(Input::name).collect();
         let places = Arc::<RecordIndex>::default();
-        let (sink, publication) = if writes {
-            let (run, provenance) = (&*continuity.run, provenance.as_ref());
-            let inputs = (&*inputs, &places);
-            let items = lists_items.then(ItemCountsSlot::default);
-            let (items, listed) = (items.as_ref(), &ListCountsSlot::default());
-            SinkParts { plan, deployment, mode, stages: &stages, run, provenance, inputs, items, listed }
-                .sink()?
-        } else {
-            (nowhere(), None)
+        let items = lists_items.then(ItemCountsSlot::default);
+        let parts = SinkParts {
+            plan,
+            deployment,
+            mode,
+            stages: &stages,
+            run: &continuity.run,
+            provenance: provenance.as_ref(),
+            inputs: (&inputs, &places),
+            items: items.as_ref(),
+            listed: &ListCountsSlot::default(),
+            counted: &BookMetrics::new(&stages.observers.metrics),
         };
+        let (sink, publication) = if writes { parts.sink()? } else { (nowhere(), None) };
+        let others = deployment.others.iter().filter(|_| writes);
+        let others = others.map(|other| other_output(parts, other, described_reference.as_deref()));
+        continuity.others = others.collect::<Result<_, _>>()?;
+        continuity.table.clone_from(&deployment.output_table);
         let status = Status::new(index, count, workers);
         status.name_bad_reasons(BadRecord::ALL.map(BadRecord::reason));
         Ok(Self {
@@ -135,7 +146,7 @@ impl RunJob {
             demands: Demands {
                 max_bad: deployment.max_bad,
                 max_unread: deployment.max_unread,
-                is_list: deployment.emit.is_list() || lists_items,
+                is_list: deployment.emits().any(EmitKind::is_list) || lists_items,
                 lists_items,
                 last_of_id: deployment.layout().ids != IdRule::Once,
                 bad_items: 0,
@@ -156,6 +167,35 @@ impl RunJob {
     }
 }
 
+/// An output beside the first. Clusters and decisions are counted in the first output that has them.
+fn other_output(
+    parts: SinkParts<'_>,
+    output: &OutputConfig,
+    reference: Option<&str>,
+) -> Result<OtherOutput, AssembleError> {
+    let deployment = &parts.deployment.with_output(output);
+    let earlier = parts.deployment.outputs().into_iter().take_while(|one| one.output_table != output.table);
+    let earlier: Vec<_> = earlier.collect();
+    let uncounted = || Arc::new(Metrics::new(0));
+    let mut counted = parts.counted.clone();
+    if earlier.iter().any(has_cluster_changes) {
+        counted.clusters = uncounted();
+    }
+    if earlier.iter().any(|one| one.emit == EmitKind::Decisions) {
+        counted.decisions = uncounted();
+    }
+    let listed = &ListCountsSlot::default();
+    let (sink, end) = SinkParts { deployment, counted: &counted, listed, ..parts }.sink()?;
+    let described = encoded(&described(parts.plan, deployment, &parts.stages.fields, reference));
+    Ok(OtherOutput::new(output.table.clone(), sink, described, end))
+}
+
+/// Whether an output follows the changes of clusters.
+fn has_cluster_changes(output: &Deployment) -> bool {
+    let of_clusters = matches!(output.emit, EmitKind::ClusterDeltas | EmitKind::Clusters);
+    of_clusters || matches!(output.sink, SinkConfig::Tables(_))
+}
+
 /// The stages of a job with `count` processes, with the cheapest filter that gives what is written and shown.
 fn job_stages(plan: &Plan, deployment: &Deployment, held: FieldRules, mode: &Mode, count: usize) -> Stages {
     let mut stages = stages(plan, deployment.evidence);
@@ -163,7 +203,7 @@ fn job_stages(plan: &Plan, deployment: &Deployment, held: FieldRules, mode: &Mod
     stages.views = held_views(&stages.fields, deployment);
     stages.until = deployment.audit.until;
     // The monitor shows the times of pairs and clusters.
-    stages.times = deployment.audit.times || deployment.monitor.is_some();
+    stages.times = deployment.has_times() || deployment.monitor.is_some();
     if let Mode::Run { .. } = mode {
         stages.observers.queries = Arc::new(QueryQueue::before_live());
     }
@@ -175,7 +215,7 @@ fn job_stages(plan: &Plan, deployment: &Deployment, held: FieldRules, mode: &Mod
     // So are those of notices.
     stages.watches = deployment.watch.is_some();
     let has_monitor = deployment.monitor.is_some() || (count > 1 && matches!(mode, Mode::Run { .. }));
-    let has_similarities = deployment.emit.has_similarities() || plan.scheme.units.is_some();
+    let has_similarities = deployment.emits().any(EmitKind::has_similarities) || plan.scheme.units.is_some();
     if !has_similarities && !has_monitor && !stages.watches {
         stages.filter = plan.membership_filter();
     }
@@ -184,7 +224,12 @@ fn job_stages(plan: &Plan, deployment: &Deployment, held: FieldRules, mode: &Mod
 
 /// Everything that decides what the output holds: the description of the plan, with the settings of the
 /// deployment that change it, and the fields that documents hold.
-fn described(plan: &Plan, deployment: &Deployment, held: &FieldRules) -> Description {
+fn described(
+    plan: &Plan,
+    deployment: &Deployment,
+    held: &FieldRules,
+    reference: Option<&str>,
+) -> Description {
     let mut described = plan.description();
     if deployment.emit == EmitKind::ClusterDeltas {
         // One output holds changes of pairs or of clusters, not both.
@@ -220,6 +265,9 @@ fn described(plan: &Plan, deployment: &Deployment, held: &FieldRules) -> Descrip
     described = described.and(described_fields(held));
     for (key, value) in deployment.source.description() {
         described = described.with(key, &*value);
+    }
+    if let Some(reference) = reference {
+        described = described.with("reference.inputs", reference);
     }
     described
 }
@@ -279,7 +327,7 @@ fn continuity(
     let held = fields::held_with(alone, plan, deployment);
     let anew = mode.begins_anew(deployment);
     let reconcile = anew || matches!(mode, Mode::Run { reconcile: true });
-    let continuity = Continuity::new(&described(plan, deployment, &held));
+    let continuity = Continuity::new(&described(plan, deployment, &held, None));
     let inputs = deployment.input_list().filter(|_| writes).map(|path| InputFile::new(&path));
     let (tallies, source) = (mode.resumes(deployment), encoded(&deployment.source.further_description()));
     let rewrites = !deployment.emit.is_of_changes();

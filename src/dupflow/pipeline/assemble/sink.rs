@@ -22,10 +22,10 @@ use dupflow_connectors::rewrite::{
     CopySettings, CopyTarget, DocumentsCopy, SelectionSink, SelectionSlot, UnitCutSink,
 };
 use dupflow_connectors::sinks::{
-    ClusterDeltaLines, ClusterLines, CsvRows, DecisionLines, DeferredWriter, DeltaLines, Destination,
-    DocumentList, ItemCountsSlot, ItemOutput, ItemRules, ItemSink, JsonLines, KeepList, ListCountsSlot,
-    MarkedFile, PairLines, PairStyle, Publication, RemovalRule, RowKind, RowWriter, Sink, StandardError,
-    UnitList, WithProvenance,
+    BookMetrics, ClusterDeltaLines, ClusterLines, CsvRows, DecisionLines, DeferredWriter, DeltaLines,
+    Destination, DocumentList, ItemCountsSlot, ItemOutput, ItemRules, ItemSink, JsonLines, KeepList,
+    ListCountsSlot, MarkedFile, PairLines, PairStyle, Publication, RemovalRule, RowKind, RowWriter, Sink,
+    StandardError, UnitList, WithProvenance,
 };
 use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
@@ -55,6 +55,8 @@ pub(super) struct SinkParts<'a> {
     pub(super) items: Option<&'a ItemCountsSlot>,
     /// Where the counts of lists are left.
     pub(super) listed: &'a ListCountsSlot,
+    /// Where clusters and decisions are counted.
+    pub(super) counted: &'a BookMetrics,
 }
 
 impl SinkParts<'_> {
@@ -146,8 +148,7 @@ impl SinkParts<'_> {
             run: self.run.to_owned(),
             anew: self.mode.begins_anew(self.deployment),
         };
-        let metrics = Arc::clone(&self.stages.observers.metrics);
-        Box::new(TableSink::new(&output, self.evidence(), self.plan.clusters, metrics))
+        Box::new(TableSink::new(&output, self.evidence(), self.plan.clusters, self.counted.clone()))
     }
 
     #[cfg(feature = "kafka")]
@@ -175,10 +176,10 @@ impl SinkParts<'_> {
         };
         let sink = match self.deployment.emit {
             EmitKind::ClusterDeltas => {
-                KafkaSink::for_clusters(output, self.clusters(), Arc::clone(&self.stages.observers.metrics))
+                KafkaSink::for_clusters(output, self.clusters(), Arc::clone(&self.counted.clusters))
             }
             EmitKind::Decisions => {
-                let metrics = Arc::clone(&self.stages.observers.metrics);
+                let metrics = Arc::clone(&self.counted.decisions);
                 KafkaSink::for_decisions(output, self.deployment.decisions, self.clusters(), metrics)
             }
             _ => KafkaSink::new(output, self.evidence())
@@ -217,7 +218,7 @@ impl SinkParts<'_> {
         };
         let sink = match self.deployment.output_format {
             _ if emit == EmitKind::Decisions => {
-                let metrics = Arc::clone(&self.stages.observers.metrics);
+                let metrics = Arc::clone(&self.counted.decisions);
                 let mode = self.deployment.decisions;
                 Box::new(DecisionLines::new(destination()?, mode, self.clusters(), metrics))
             }
@@ -320,7 +321,7 @@ impl SinkParts<'_> {
     /// The sink for the kind of result that the deployment emits, over rows in one format.
     fn row_sink(self, rows: impl RowWriter + Send + 'static) -> Box<dyn Sink + Send> {
         let (clusters, times) = (self.clusters(), self.deployment.audit.times);
-        let metrics = Arc::clone(&self.stages.observers.metrics);
+        let metrics = Arc::clone(&self.counted.clusters);
         match self.deployment.emit {
             EmitKind::Remove if self.plan.scheme.units.is_some() => {
                 let units = UnitList::with_rows(rows, clusters, self.plan.keep.clone(), &self.stages.fields);

@@ -5,9 +5,9 @@
 //!
 //! 1. The dead letters of its epochs are written.
 //! 2. New tables of document frequencies are stored in the state.
-//! 3. The deltas and the mark are committed by the sink, in one step.
-//! 4. Lines of [side outputs](crate::pipeline::side_outputs) are committed, and the notices of the watch list
-//!    written.
+//! 3. The deltas and the mark are committed by the sink, in one step; then by each [other](OtherOutput) one.
+//! 4. Lines of [side outputs](crate::pipeline::outputs::SideOutputs) are committed, and the notices of the
+//!    watch list written.
 //! 5. The document changes are handed to the [keeper](super::keeper).
 //!
 //! So after a crash between two steps, the mark in the output says what the output contains, and everything
@@ -26,24 +26,21 @@ use std::time::Duration;
 use super::keeper::Keeper;
 use super::queue::{Commits, CommitterTask};
 use crate::pipeline::error::RunError;
+use crate::pipeline::outputs::{OtherOutput, SideOutputs, correction, corrections, pieces};
 use crate::pipeline::past::Past;
-use crate::pipeline::side_outputs::SideOutputs;
 use dupflow_connectors::failpoint;
 use dupflow_connectors::intake::{Announce, AsOf, BadRecords, InputFile, InputLog, SourceError, TableLog};
 use dupflow_connectors::mark::{InputList, MOST_SPANS, Mark, TableLook};
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::watch::{NoticeFile, WatchList};
 use dupflow_core::doc::{DocChange, Letter, Position};
-use dupflow_core::pair::{Cause, Delta, DocPair};
+use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::reconcile::Reconcile;
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::{
     Clock, Epoch, EpochTimes, LiveFrom, Offsets, Progress, unix_milliseconds, unix_seconds,
 };
 use dupflow_engine::dataflow::ClosedEpoch;
-
-/// Approximate limit of corrections in one commit: a broker limits the duration of a transaction.
-const CORRECTIONS: usize = 20_000;
 
 /// Whether an output may be corrected, asked once, before.
 pub(in crate::pipeline) type MayCorrect = Box<dyn Fn() -> bool + Send>;
@@ -91,7 +88,11 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) is_unlisted: bool,
     /// Whether the sink has been notified that the run is live.
     pub(in crate::pipeline) notified_live: bool,
-    /// Outputs beside the sink.
+    /// The table of the sink, which names it beside others.
+    pub(in crate::pipeline) table: String,
+    /// Outputs of the same deltas beside the sink.
+    pub(in crate::pipeline) others: Vec<OtherOutput>,
+    /// Outputs of other rows.
     pub(in crate::pipeline) sides: SideOutputs,
 }
 
@@ -128,13 +129,15 @@ impl Committer {
             corrected,
             may_correct: None,
             is_refused: false,
-            past: past.mark.progress.epoch,
+            past: past.epoch,
             announce: None,
             letters_up_to: std::mem::take(&mut past.letters_up_to),
             new_letters: Vec::new(),
             repeated: past.mark.progress.clone(),
             is_unlisted: past.is_unlisted,
             notified_live: false,
+            table: String::new(),
+            others: Vec::new(),
             sides: SideOutputs::default(),
         }
     }
@@ -146,6 +149,20 @@ impl Committer {
     /// # Errors
     /// Errors of the sink, the dead letters or the keeper.
     pub(in crate::pipeline) fn run(
+        self,
+        commits: &Commits,
+        clock: &dyn Clock,
+        durable: impl FnMut(Epoch, Epoch, Duration, bool),
+    ) -> Result<(), RunError> {
+        let (table, is_alone) = (self.table.clone(), self.others.is_empty());
+        self.write_all(commits, clock, durable).map_err(|error| match error {
+            // Who closes one of several outputs does not end the others.
+            RunError::Sink(_) if !is_alone => RunError::Output { name: table, error: Box::new(error) },
+            error => error,
+        })
+    }
+
+    fn write_all(
         mut self,
         commits: &Commits,
         clock: &dyn Clock,
@@ -180,6 +197,7 @@ impl Committer {
                     self.check()?;
                     self.list_inputs()?;
                     self.sink.finish().map_err(RunError::Sink)?;
+                    self.others.iter_mut().try_for_each(OtherOutput::finish)?;
                     self.sides.finish().map_err(RunError::Sink)?;
                     self.keeper.into_iter().for_each(Keeper::finish);
                     return Ok(());
@@ -196,9 +214,14 @@ impl Committer {
         }
         let progress =
             if self.mark.progress.epoch < self.repeated.epoch { &self.repeated } else { &self.mark.progress };
-        let progress = progress.clone();
+        self.write_mark(progress.clone())
+    }
+
+    /// Writes a mark for an epoch without deltas, in all outputs.
+    fn write_mark(&mut self, progress: Progress) -> Result<(), RunError> {
         self.sink.epoch(&progress, &[], &[]).map_err(RunError::Sink)?;
-        self.write(progress)
+        self.write(progress)?;
+        self.others.iter_mut().try_for_each(|other| other.mark(&self.mark))
     }
 
     /// Checks that the files beside the main output are still this run's. The sink checks its own before each
@@ -249,6 +272,10 @@ impl Committer {
             self.sides.epoch(epoch, &mut *self.sink).map_err(RunError::Sink)?;
         }
         self.write(last)?;
+        for other in &mut self.others {
+            of_live.iter().try_for_each(|epoch| other.epoch(epoch, now))?;
+            other.commit(&self.mark)?;
+        }
         of_live.iter().for_each(|epoch| self.metrics.add_written(&epoch.deltas));
         self.sides.commit(&self.side_mark()).map_err(RunError::Sink)?;
         of_live.iter().for_each(|epoch| self.sides.durable(epoch.progress.epoch, &epoch.views));
@@ -319,6 +346,7 @@ impl Committer {
         self.mark.table = self.look_up_to(progress.epoch);
         self.mark.progress = progress;
         self.mark.state = self.keeper.as_ref().and_then(Keeper::stored);
+        self.mark.commit = (!self.others.is_empty()).then(rand::random);
         let inputs = self.marked_inputs()?;
         self.sink.commit(&Mark { inputs, ..self.mark.clone() }).map_err(RunError::Sink)?;
         failpoint::reach("commit");
@@ -405,10 +433,17 @@ impl Committer {
             let at_most = Progress { epoch: self.past, ..progress.clone() };
             let in_correction = self.corrected.is_some();
             let (inputs, table) = (self.inputs_up_to(&progress), self.look_up_to(progress.epoch));
-            let mark = Mark { progress: at_most, in_correction, inputs, table, ..self.mark.clone() };
+            let is_beyond = |(partition, next)| self.letters_up_to.get(partition).is_some_and(|at| at > next);
+            let letters_up_to = progress.next.iter().any(is_beyond).then(|| self.letters_up_to.clone());
+            let own = self.mark.clone();
+            let mark = Mark { progress: at_most, in_correction, inputs, table, letters_up_to, ..own };
             keeper.keep(&mark, progress.epoch, kept_by_others, kept);
         }
         self.pass_documents(&documents, true)?;
+        for other in &mut self.others {
+            other.documents(&documents, true)?;
+            other.restored(&deltas);
+        }
         match &mut self.corrected {
             None => self.sink.restored(&deltas),
             Some(pairs) => deltas.into_iter().for_each(|Delta { pair, diff, .. }| pairs.given(pair, diff)),
@@ -442,9 +477,16 @@ impl Committer {
 
     /// Corrects the output if necessary, and notifies the sink that the run is live.
     fn live(&mut self) -> Result<(), RunError> {
-        self.correct()?;
+        let is_corrected = self.correct()?;
         if !self.is_refused && !std::mem::replace(&mut self.notified_live, true) {
             let progress = self.repeated.clone();
+            let is_marked = is_corrected || self.others.iter().any(OtherOutput::is_corrected);
+            if is_marked && !is_corrected {
+                self.sink.epoch(&progress, &[], &[]).map_err(RunError::Sink)?;
+                self.write(progress.clone())?;
+            }
+            // Then all outputs have this mark.
+            self.others.iter_mut().try_for_each(|other| other.live(&self.mark, is_marked))?;
             let waits = self
                 .sides
                 .live(progress.epoch, &self.side_mark(), &mut *self.sink)
@@ -456,56 +498,39 @@ impl Committer {
             }
             if waits {
                 // Rows of the main output, which the end of the last run or of the definitions left wrong.
-                self.sink.epoch(&progress, &[], &[]).map_err(RunError::Sink)?;
-                self.write(progress)?;
+                self.write_mark(progress)?;
             }
         }
         Ok(())
     }
 
-    /// Writes the corrections, if the output is to be corrected and has not been yet.
-    fn correct(&mut self) -> Result<(), RunError> {
-        let Some(pairs) = self.corrected.take() else { return Ok(()) };
+    /// Writes the corrections, if the output is to be corrected and has not been yet. Returns whether it did.
+    fn correct(&mut self) -> Result<bool, RunError> {
+        let Some(pairs) = self.corrected.take() else { return Ok(false) };
         if self.may_correct.as_ref().is_some_and(|may| !may()) {
             tracing::warn!("the output stays as it was: what has been read is not what was demanded");
             self.is_refused = true;
-            return Ok(());
+            return Ok(false);
         }
         let progress = self.repeated.clone();
-        let changes = pairs.changes(|a, b| a.pair.cmp(&b.pair)).into_iter();
-        let deltas: Vec<_> = changes.map(|(pair, diff)| correction(pair, diff)).collect();
+        let deltas = corrections(pairs);
         tracing::info!(corrections = deltas.len(), "the output is corrected");
         let letters = std::mem::take(&mut self.new_letters);
         self.write_letters(&letters)?;
         let mut letters = &*letters;
         // Corrections are of no event.
         self.sink.times(EpochTimes { event: None, committed: unix_seconds() });
-        let mut rest = &*deltas;
-        while !rest.is_empty() {
-            // The changes of one pair stay in one piece.
-            let last = &rest[rest.len().min(CORRECTIONS) - 1].pair.pair;
-            let (piece, left) = rest.split_at(rest.partition_point(|next| next.pair.pair <= *last));
-            rest = left;
-            self.mark.in_correction = !rest.is_empty();
+        for (piece, is_last) in pieces(&deltas) {
+            self.mark.in_correction = !is_last;
             self.sink.epoch(&progress, piece, std::mem::take(&mut letters)).map_err(RunError::Sink)?;
             self.write(progress.clone())?;
             self.metrics.add_written(piece);
         }
-        if deltas.is_empty() {
-            // Letters may have been written before.
-            self.mark.in_correction = false;
-            self.sink.epoch(&progress, &[], letters).map_err(RunError::Sink)?;
-            self.write(progress)?;
-        }
         if let Some(keeper) = &self.keeper {
             keeper.keep(&self.mark, self.repeated.epoch, 0, None);
         }
-        Ok(())
+        Ok(true)
     }
-}
-
-fn correction(pair: DocPair, diff: isize) -> Delta {
-    Delta { pair, diff, cause: Cause::Correction }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::thread;
 use parking_lot::Mutex;
 
 use super::*;
+use crate::pipeline::outputs::CORRECTIONS;
 use dupflow_connectors::formats::RecordPlace;
 use dupflow_connectors::intake::{BadRecordAt, DeadLetter, OnError};
 use dupflow_connectors::mark::{RecordTally, Standing};
@@ -68,6 +69,8 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         repeated: mark(past).progress,
         is_unlisted: false,
         notified_live: false,
+        table: String::new(),
+        others: Vec::new(),
         sides: SideOutputs::default(),
     }
 }

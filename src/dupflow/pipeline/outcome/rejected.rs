@@ -37,6 +37,13 @@ pub(in crate::pipeline) struct EndCounts {
     pub(in crate::pipeline) listed: Option<ListCounts>,
 }
 
+impl EndCounts {
+    /// The same with the counts of the list of another output, if this one is none.
+    pub(in crate::pipeline) fn or(self, other: Self) -> Self {
+        Self { listed: self.listed.or(other.listed), ..self }
+    }
+}
+
 /// The output of a sample of rejected candidates.
 pub struct RejectedOutput {
     /// The size of the sample.
@@ -67,8 +74,15 @@ impl EndOutput {
         (items == 0).then(|| "--against holds no item, so nothing was looked for".to_owned())
     }
 
-    /// Writes and publishes the output of a run whose workers have ended.
-    pub(in crate::pipeline) fn write(self, stages: &Stages, threads: usize) -> io::Result<EndCounts> {
+    /// Writes and publishes the output of a run whose workers have ended. That its reader has closed it is no
+    /// failure if it `is_alone`.
+    pub(in crate::pipeline) fn write(
+        self,
+        stages: &Stages,
+        threads: usize,
+        is_alone: bool,
+    ) -> io::Result<EndCounts> {
+        let is_closed = |error: &io::Error| is_alone && error.kind() == io::ErrorKind::BrokenPipe;
         let mut counts = EndCounts::default();
         let publication = match self {
             Self::Held(publication) => publication,
@@ -79,17 +93,17 @@ impl EndOutput {
             }
             Self::Documents(copy) => {
                 counts.copied = match copy.write() {
-                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
+                    Err(error) if is_closed(&error) => None,
                     copied => Some(copied?),
                 };
                 return Ok(counts);
             }
             Self::Listed(output, slot) => {
-                let written = output.write(stages, threads)?;
+                let written = output.write(stages, threads, is_alone)?;
                 return Ok(EndCounts { listed: slot.lock().take(), ..written });
             }
             Self::WithItems(output, slot) => {
-                let output = output.map(|output| output.write(stages, threads)).transpose()?;
+                let output = output.map(|output| output.write(stages, threads, is_alone)).transpose()?;
                 let output = output.unwrap_or_default();
                 // Each page is in a pair with one item, which stays.
                 let rule = "the item of the greatest share".to_owned();
@@ -98,7 +112,7 @@ impl EndOutput {
             }
         };
         match publication.publish() {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            Err(error) if is_closed(&error) => {}
             published => published?,
         }
         Ok(counts)

@@ -1,6 +1,5 @@
 //! The first failure of a run: it is stored, and all threads of the run end.
 
-use std::io;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -92,7 +91,7 @@ impl RunFailure {
     /// The result of the run, after all threads have ended. A closed pipe at the output is no failure.
     pub(in crate::pipeline) fn outcome(&self) -> Result<(), RunError> {
         match self.first.lock().take() {
-            Some(RunError::Sink(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Some(error) if error.is_closed_pipe() => Ok(()),
             Some(error) => Err(error),
             None => Ok(()),
         }

@@ -321,13 +321,12 @@ impl PeerProcesses {
     /// Sends the failure of this process, and wakes `finish`. A closed pipe at the output is sent as `Done`,
     /// so that the others end without an error.
     pub(in crate::pipeline) fn failed(&self, error: &RunError) {
-        match error {
-            RunError::Sink(error) if self.is_hub() && error.kind() == ErrorKind::BrokenPipe => {
-                self.control.send(ControlMessage::Done);
-            }
+        if self.is_hub() && error.is_closed_pipe() {
+            self.control.send(ControlMessage::Done);
+        } else {
             // A failure that another process has sent is known to all; `Control::fail` sends only the first
             // one.
-            error => self.control.fail(&chain(error)),
+            self.control.fail(&chain(error));
         }
         self.change(|end| end.failed = true);
         self.writers.end();

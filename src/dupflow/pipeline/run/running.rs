@@ -25,7 +25,8 @@ pub struct Running {
     pub(super) committer: Option<JoinHandle<Latencies>>,
     pub(super) peers: Option<Arc<PeerProcesses>>,
     pub(super) demands: Demands,
-    pub(super) publication: Option<EndOutput>,
+    /// What is written once the run has ended, each with the name of its output, if there are several.
+    pub(super) ends: Vec<(Option<String>, EndOutput)>,
     /// Where a replay is gone on with, if an earlier process began it.
     pub(super) resumed: Option<ResumedAt>,
     /// The readers, and the threads that wake the queue.
@@ -84,9 +85,7 @@ impl Running {
 
     /// Everything but the deliveries of the web hook.
     fn finish(self) -> Result<Summary, RunError> {
-        let Self {
-            stages, shared, workers, threads, committer, peers, demands, publication, resumed, ..
-        } = self;
+        let Self { stages, shared, workers, threads, committer, peers, demands, ends, resumed, .. } = self;
         if let Err(error) = workers.join() {
             shared.failure.fail(error.into());
         }
@@ -110,14 +109,21 @@ impl Running {
         let unmet = if shared.process.0 == 0 {
             demands.warn(&measures);
             let unmet = demands.unmet(&measures, stages.observers.origins.as_deref());
-            unmet.into_iter().chain(publication.as_ref().and_then(EndOutput::unmet)).collect()
+            unmet.into_iter().chain(ends.iter().filter_map(|(_, end)| end.unmet())).collect()
         } else {
             Vec::new()
         };
-        let output = publication.filter(|_| unmet.is_empty());
-        let written = output.map(|output| output.write(&stages, threads)).transpose();
+        let write = |(name, end): (Option<String>, EndOutput)| {
+            end.write(&stages, threads, name.is_none()).map_err(|error| match name {
+                None => RunError::Sink(error),
+                Some(name) => RunError::Output { name, error: Box::new(RunError::Sink(error)) },
+            })
+        };
+        // One that fails leaves the others whole.
+        let written: Vec<_> = ends.into_iter().filter(|_| unmet.is_empty()).map(write).collect();
+        let written = written.into_iter().collect::<Result<Vec<_>, _>>()?;
         let EndCounts { rejected, copied, items, listed } =
-            written.map_err(RunError::Sink)?.unwrap_or_default();
+            written.into_iter().reduce(EndCounts::or).unwrap_or_default();
         Ok(Summary {
             unmet,
             resumed,

@@ -19,6 +19,7 @@ use crate::pipeline::commit::{ClockWarning, Commits, Committer, GrowthWarning, K
 use crate::pipeline::continuity::{Continuity, WatchParts};
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::{Latencies, ResumedAt, Summary};
+use crate::pipeline::outputs::{FirstOutput, OutputRules};
 use crate::pipeline::past::Past;
 use dupflow_connectors::intake::{
     Announce, Batch, CatchUp, CatchUpLine, EpochLimits, Peers, Queue, QueueRoom, Source, SourceReader,
@@ -86,7 +87,36 @@ fn find(job: &mut RunJob) -> Result<Past, RunError> {
     }
     let now = job.clock.unix();
     let (source, sink) = (&mut *job.source, &mut *job.sink);
-    let past = Past::find(&job.stages, source, sink, &mut job.continuity, job.first_epoch, now)?;
+    let rules = OutputRules {
+        source: job.continuity.source.clone(),
+        pairs: job.stages.scheme.pairs.clone(),
+        reconcile: job.continuity.reconcile,
+    };
+    if !job.continuity.others.is_empty() {
+        // A run that is refused takes nothing over, as far as that can be read before.
+        let first = sink.inspect().map_err(RunError::Sink)?;
+        job.continuity.others.iter_mut().try_for_each(|other| other.inspect(first.as_ref(), &rules))?;
+    }
+    let found = Past::find(&job.stages, source, sink, &mut job.continuity, job.first_epoch, now);
+    let mut past = found.map_err(|error| match error {
+        RunError::Past(error) => error.of_table(&job.continuity.table).into(),
+        error => error,
+    })?;
+    for other in &mut job.continuity.others {
+        let first = FirstOutput {
+            standing: &past.standing,
+            is_corrected: past.output_pairs.is_some(),
+            lineage: past.mark.lineage.as_deref(),
+        };
+        let epoch = other.take_over(&first, &rules)?;
+        // Epochs never regress, in any output.
+        past.mark.progress.epoch = past.mark.progress.epoch.max(epoch);
+        past.emits_documents |= other.sink.wants_documents();
+        past.emits_upserts |= other.sink.wants_upserts();
+    }
+    if !job.continuity.others.is_empty() {
+        past.mark.lineage.get_or_insert_with(|| job.continuity.run.clone());
+    }
     if let Some(RetentionTime::Event(at) | RetentionTime::Wall(at)) = past.mark.progress.clock {
         job.status.set_retention_clock(at.seconds());
     }
@@ -210,6 +240,11 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         let (demands, stages, run) = (demands.clone(), stages.clone(), Arc::clone(&shared));
         Box::new(move || demands.are_met(&stages, &run.bad)) as MayCorrect
     });
+    let of_first = (!continuity.others.is_empty()).then(|| continuity.table.clone());
+    let of_first = publication.map(|end| (of_first, end));
+    let of_others = continuity.others.iter_mut();
+    let of_others = of_others.filter_map(|other| Some((Some(other.name.clone()), other.end.take()?)));
+    let ends = of_first.into_iter().chain(of_others).collect();
     let output = CommitterParts {
         notices,
         watches: list.clone(),
@@ -239,7 +274,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         committer,
         peers,
         demands,
-        publication,
+        ends,
         resumed: resumed.filter(|at| at.records > 0),
     })
 }
@@ -354,7 +389,8 @@ fn start_committer(
     if let Some(history) = continuity.history {
         shared.failure.ends(move || history.hurry());
     }
-    if let Some(guard) = sink.guard() {
+    let sinks = [&sink].into_iter().chain(continuity.others.iter().map(|other| &other.sink));
+    for guard in sinks.filter_map(|one| one.guard()) {
         // It may wait for a broker when the run ends, so it is not joined.
         drop(spawn("outputs", shared, |shared| watch_outputs(guard, shared)));
     }
@@ -363,6 +399,8 @@ fn start_committer(
     committer.inputs = continuity.inputs;
     committer.announce = announce;
     committer.may_correct = may_correct;
+    committer.table = continuity.table;
+    committer.others = continuity.others;
     committer.sides = continuity.sides;
     committer.notices = notices;
     committer.watches = watches;

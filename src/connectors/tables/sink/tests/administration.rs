@@ -10,6 +10,7 @@
 use std::thread;
 
 use super::*;
+use dupflow_core::run::metrics::Metrics;
 
 /// What a cell gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,7 +310,7 @@ impl Bench<'_> {
             deltas: true,
             ..place(self.address.clone(), "p_")
         };
-        TableSink::new(&output, None, ClusterKind::Components, Arc::new(Metrics::new(0)))
+        TableSink::new(&output, None, ClusterKind::Components, BookMetrics::new(&Arc::new(Metrics::new(0))))
     }
 
     /// Whether everything is that of the last commit.

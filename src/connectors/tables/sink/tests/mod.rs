@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::sinks::BookMetrics;
 use crate::sinks::side::SideRow;
 use crate::tables::database::Address;
 use crate::tables::sink::progress::ProgressRow;
@@ -13,6 +14,7 @@ use dupflow_core::cluster::ClusterReport;
 use dupflow_core::description::Description;
 use dupflow_core::doc::Position;
 use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
+use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::Offsets;
 
 fn doc(text: &str) -> DocId {
@@ -277,7 +279,12 @@ fn output_with(address: Address, run: &str, prefix: &str, shares: bool) -> Table
         patience: Duration::from_secs(5),
         run: run.to_owned(),
     };
-    TableSink::new(&output, Some(Box::new(|_| 0.01)), ClusterKind::Components, Arc::new(Metrics::new(0)))
+    TableSink::new(
+        &output,
+        Some(Box::new(|_| 0.01)),
+        ClusterKind::Components,
+        BookMetrics::new(&Arc::new(Metrics::new(0))),
+    )
 }
 
 /// The tables of one prefix in a file have one run at a time, and its commits go to the file at the path.
@@ -475,7 +482,12 @@ fn tables_of_other_programs_are_not_touched() {
     theirs.execute_batch("CREATE TABLE Documents (id, text)").unwrap();
     let address = || Address::Sqlite(path.clone());
     let open = |prefix| {
-        TableSink::new(&place(address(), prefix), None, ClusterKind::Components, Arc::new(Metrics::new(0)))
+        TableSink::new(
+            &place(address(), prefix),
+            None,
+            ClusterKind::Components,
+            BookMetrics::new(&Arc::new(Metrics::new(0))),
+        )
     };
     let message = open("").take_over().unwrap_err().to_string();
     assert!(message.contains("documents") && message.contains("sink.prefix"), "{message}");

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tables::test_server;
+use dupflow_core::run::metrics::Metrics;
 
 /// A server for a test; `None` if there is none.
 fn server_for(test: &str) -> Option<test_server::Server> {
@@ -115,7 +116,7 @@ fn postgres_meets_the_contract() {
         let place =
             TableOutput { patience: Duration::from_secs(1), ..place(Address::Postgres(url.clone()), "one_") };
         let place = TableOutput { run: run.to_owned(), ..place };
-        TableSink::new(&place, None, ClusterKind::Components, Arc::new(Metrics::new(0)))
+        TableSink::new(&place, None, ClusterKind::Components, BookMetrics::new(&Arc::new(Metrics::new(0))))
     };
     let mut another = reader();
     another.batch_execute("SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'").unwrap();

@@ -39,6 +39,10 @@ fn every_key_is_taken() {
         schema = "near"
         prefix = "x_"
         emit = "deltas"
+        [[output]]
+        kind = "postgres"
+        url = "postgres://me:${PASSWORD}@other/web"
+        prefix = "y_"
     "#;
     let found = parse(text).unwrap();
     let shown = format!("{found:?}");
@@ -71,6 +75,7 @@ fn every_key_is_taken() {
         panic!("tables are written")
     };
     assert_eq!((&**schema, &**prefix), ("near", "x_"));
+    assert!(found.shown["output.1.url"] == "***" && found.others.len() == 1);
 }
 
 #[test]

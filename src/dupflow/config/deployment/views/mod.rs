@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::sink::{SinkConfig, check_side};
+use super::outputs::{SinkConfig, check_side};
 use super::values::{optional, path, side_table, topic_name};
 use crate::config::settings::{
     ConfigError, ConfigValue, DeploymentKey, FileSettings, ProblemKind, read_file,

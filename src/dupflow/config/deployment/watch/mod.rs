@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::deployment::sink::{SinkConfig, check_side};
+use crate::config::deployment::outputs::{SinkConfig, check_side};
 use crate::config::deployment::tables;
 use crate::config::deployment::values::{
     Database, optional, path, secret, secret_in_file, side_table, time, topic_name,

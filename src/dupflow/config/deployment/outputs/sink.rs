@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::tables::{self, TablesConfig};
-use super::values::{System, key_names, path, required_topic, system, topic_name};
+use crate::config::deployment::source::SourceConfig;
+use crate::config::deployment::tables::{self, TablesConfig};
+use crate::config::deployment::values::{System, key_names, path, required_topic, system, topic_name};
 use crate::config::settings::{FileSettings, ProblemKind, without_effect};
 use dupflow_connectors::kafka::OutputEnvelope;
 use dupflow_connectors::tables::TableOutput;
@@ -47,11 +48,31 @@ const OUTPUT_TOPIC_KEYS: &[&str] = &[
     "sink.transactional_id",
     "sink.transaction_seconds",
     "sink.envelope",
-    "dead_letter.topic",
 ];
 
-/// Reads the table `[sink]`.
+impl SinkConfig {
+    /// The name of its kind.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Lines { .. } => "lines",
+            Self::Kafka { .. } => "kafka",
+            Self::Tables(TablesConfig { address: Address::Sqlite(_), .. }) => "sqlite",
+            Self::Tables(_) => "postgres",
+        }
+    }
+}
+
+/// Reads the table `[sink]` as that of the first output.
 pub(super) fn sink(settings: &mut FileSettings) -> SinkConfig {
+    let sink = place(settings);
+    if !matches!(sink, SinkConfig::Kafka { .. }) && settings.sound(&["sink.kind"]) {
+        without_effect(settings, "sink.kind", sink.kind(), &["dead_letter.topic"]);
+    }
+    sink
+}
+
+/// Reads the table `[sink]`.
+pub(super) fn place(settings: &mut FileSettings) -> SinkConfig {
     let kind = system(settings, "sink.kind", "lines");
     if let System::Database(database) = kind {
         for keys in [OUTPUT_TOPIC_KEYS, &["sink.format"]] {
@@ -87,9 +108,26 @@ pub(super) fn sink(settings: &mut FileSettings) -> SinkConfig {
     }
 }
 
+/// Reports topics of the output that are read, or that hold its marks too.
+pub(super) fn check_topics(settings: &mut FileSettings, sink: &SinkConfig, source: &SourceConfig) {
+    let SinkConfig::Kafka { topic, progress_topic, .. } = sink else { return };
+    if let SourceConfig::Kafka { topic: input, .. } = source
+        && !input.is_empty()
+        && (input == topic || input == progress_topic)
+    {
+        let what = "the output goes to the topic that is read".to_owned();
+        let key = if input == topic { "sink.topic" } else { "sink.progress_topic" };
+        settings.problem(key, ProblemKind::Contradiction(what));
+    }
+    if !topic.is_empty() && topic == progress_topic {
+        let what = "marks need a topic of their own".to_owned();
+        settings.problem("sink.progress_topic", ProblemKind::Contradiction(what));
+    }
+}
+
 /// Reports a topic or a table of rows beside the deltas, each by its key and whether it is named, that this
 /// sink does not have.
-pub(super) fn check_side(
+pub(in crate::config::deployment) fn check_side(
     settings: &mut FileSettings,
     sink: &SinkConfig,
     (topic, has_topic): (&str, bool),
@@ -111,7 +149,7 @@ pub(super) fn check_side(
 /// Reports topics and tables of rows beside the deltas that hold something else, too. Views may share theirs
 /// with each other; notices have their own. `names` are all of them, each with its key; `topics` are those
 /// that the deployment names elsewhere.
-pub(super) fn check_side_names(
+pub(in crate::config::deployment) fn check_side_names(
     settings: &mut FileSettings,
     sink: &SinkConfig,
     names: &[(String, &str)],

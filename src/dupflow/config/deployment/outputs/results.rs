@@ -8,7 +8,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 
 use super::sink::SinkConfig;
-use super::source::SourceConfig;
+use crate::config::deployment::source::SourceConfig;
 use crate::config::settings::{FileSettings, ProblemKind};
 use dupflow_connectors::formats::{FileFormat, instead_of, promised};
 use dupflow_connectors::rewrite::CopyResume;

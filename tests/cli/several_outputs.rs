@@ -1,0 +1,311 @@
+//! `[[output]]`: whatever outputs a run has, each holds what it would hold alone, after restarts, and where
+//! outputs are added, left out, lost or put in another order.
+
+#![cfg(feature = "sqlite")]
+#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::dupflow::{Ended, Place};
+use super::feeds::{accumulated, delete, lines, page, pairs, upsert};
+
+/// The events of documents that are near-duplicates in groups, some updated and deleted.
+fn feed(events: usize) -> String {
+    let event = |n: usize| {
+        let (n, id) = (u32::try_from(n).unwrap(), format!("{:02}", n % 23));
+        if n % 7 == 6 { delete(&id) } else { upsert(&id, &page(n % 5..n % 5 + 3, n % 4)) }
+    };
+    (0..events).map(event).collect()
+}
+
+const SOURCE: &str = "workers = 1\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\n\
+    epoch = \"events:3\"\nfollow = false\n";
+const DELTAS: &str = "path = \"deltas.jsonl\"\n";
+const CLUSTERS: &str = "answer = \"cluster-deltas\"\npath = \"clusters.jsonl\"\n";
+const DECISIONS: &str = "answer = \"decisions\"\ndecisions = \"current\"\npath = \"decisions.jsonl\"\n";
+const TABLES: &str = "kind = \"sqlite\"\npath = \"pairs.db\"\n";
+const KEEP: &str = "answer = \"keep\"\npath = \"keep.csv\"\n";
+const PAIRS: &str = "answer = \"pairs\"\npath = \"pairs.jsonl\"\n";
+
+/// A run with these outputs.
+fn run(place: &Place, outputs: &[&str], state: bool, options: &str) -> Ended {
+    let tables = outputs.iter().map(|output| format!("[[output]]\n{output}"));
+    let state = if state { "[state]\npath = \"state\"\ncommit_every = \"1ms\"\n" } else { "" };
+    place.file("run.toml", SOURCE.to_owned() + &tables.collect::<String>() + state);
+    place.run(format!("run -c run.toml {options}").trim_end())
+}
+
+/// Each line, and its text without these names.
+fn without(text: &str, names: &[&str]) -> Vec<(Value, String)> {
+    let without = |line: Value| {
+        let mut rest = line.clone();
+        rest.as_object_mut().unwrap().retain(|name, _| !names.contains(&name.as_str()));
+        (line, rest.to_string())
+    };
+    lines(text).into_iter().map(without).collect()
+}
+
+/// Checks that an output holds what a replay of the present feed gives.
+fn check(place: &Place, output: &str) {
+    let fresh = |emit: &str| place.replay(&format!("--epoch events:3 --emit {emit} feed.jsonl")).0.out;
+    let expected = pairs(&fresh("pairs"));
+    match output {
+        DELTAS => assert_eq!(accumulated(&place.read("deltas.jsonl")), expected),
+        PAIRS => assert_eq!(place.read("pairs.jsonl"), fresh("pairs")),
+        KEEP => assert_eq!(place.read("keep.csv"), fresh("keep --output-format csv")),
+        TABLES => {
+            let read = rusqlite::Connection::open(place.path("pairs.db")).unwrap();
+            let mut all = read.prepare("SELECT a, b, similarity FROM pairs").unwrap();
+            let rows = all.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?))).unwrap();
+            assert_eq!(rows.map(Result::unwrap).collect::<BTreeMap<_, _>>(), expected);
+        }
+        CLUSTERS => {
+            let sums = |text: &str| {
+                let mut sums = BTreeMap::new();
+                for line in without(text, &["diff", "epoch"]) {
+                    *sums.entry(line.1).or_insert(0) += line.0["diff"].as_i64().unwrap();
+                }
+                sums.retain(|_, sum| *sum != 0);
+                sums
+            };
+            assert_eq!(sums(&place.read("clusters.jsonl")), sums(&fresh("cluster-deltas")));
+        }
+        DECISIONS => {
+            let last = |text: &str| {
+                let read = without(text, &["at", "epoch"]).into_iter();
+                let mut last: BTreeMap<_, _> = read.map(|line| (line.0["id"].to_string(), line)).collect();
+                last.retain(|_, line| line.0["ended"] != true);
+                last.into_values().map(|line| line.1).collect::<Vec<_>>()
+            };
+            let fresh = fresh("decisions --decisions current");
+            assert_eq!(last(&place.read("decisions.jsonl")), last(&fresh));
+        }
+        other => unreachable!("{other}"),
+    }
+}
+
+#[test]
+fn every_output_holds_what_it_would_hold_alone() {
+    for state in [false, true] {
+        let place = Place::new();
+        for (events, outputs) in [
+            (20, &[DELTAS, CLUSTERS, TABLES, KEEP][..]),
+            (20, &[DELTAS, CLUSTERS, TABLES, KEEP]),
+            (40, &[DELTAS, CLUSTERS, DECISIONS, TABLES]),
+            // Taken out, and the input goes on.
+            (60, &[DELTAS, PAIRS]),
+            // Put back, in another order.
+            (60, &[DELTAS, TABLES, DECISIONS, CLUSTERS, KEEP]),
+            // Another one is the first.
+            (70, &[TABLES, DECISIONS, DELTAS, CLUSTERS]),
+            (80, &[CLUSTERS, TABLES]),
+            (80, &[CLUSTERS, KEEP, DELTAS, TABLES, DECISIONS, PAIRS]),
+        ] {
+            place.file("feed.jsonl", feed(events));
+            let run = run(&place, outputs, state, "");
+            assert_eq!(run.code, 0, "{events} {outputs:?}: {run:?}");
+            outputs.iter().for_each(|output| check(&place, output));
+        }
+    }
+}
+
+/// The outputs that were read back at the start, and those that were filled.
+fn corrected(run: &Ended) -> [Vec<String>; 2] {
+    ["read back and corrected", "it is filled"].map(|what| {
+        let lines = run.err.lines().filter(|line| line.contains(what));
+        lines
+            .map(|line| line.split("output=\"").nth(1).unwrap().split('"').next().unwrap().to_owned())
+            .collect()
+    })
+}
+
+#[test]
+fn an_output_that_is_continued_is_not_read_back() {
+    let place = Place::new();
+    let all = ["output.2".to_owned(), "output.3".to_owned()];
+    for (events, filled) in [(20, &all[..]), (40, &[]), (40, &[]), (40, &[]), (60, &[])] {
+        place.file("feed.jsonl", feed(events));
+        let run = run(&place, &[DELTAS, CLUSTERS, TABLES], true, "");
+        assert_eq!((run.code, corrected(&run)), (0, [vec![], filled.to_vec()]), "{events}: {run:?}");
+    }
+    // A new one is filled, and the others keep what they hold and have the same mark.
+    let before = place.read("clusters.jsonl");
+    for filled in [&["output.4".to_owned()][..], &[]] {
+        let run = run(&place, &[DELTAS, CLUSTERS, TABLES, DECISIONS], true, "");
+        assert_eq!((run.code, corrected(&run)), (0, [vec![], filled.to_vec()]), "{run:?}");
+        assert_eq!(place.read("clusters.jsonl"), before);
+    }
+    // One that was left out is read back, once.
+    place.file("feed.jsonl", feed(70));
+    assert_eq!(run(&place, &[DELTAS, TABLES, CLUSTERS], true, "").code, 0);
+    for back in [&["output.3".to_owned()][..], &[]] {
+        let run = run(&place, &[DELTAS, TABLES, DECISIONS, CLUSTERS], true, "");
+        assert_eq!((run.code, corrected(&run)), (0, [back.to_vec(), vec![]]), "{run:?}");
+        [DELTAS, TABLES, DECISIONS, CLUSTERS].iter().for_each(|output| check(&place, output));
+    }
+}
+
+/// Who closes one of several outputs ends the run, and nothing of the end is published.
+#[test]
+fn a_closed_output_is_a_failure_beside_others() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed(60));
+    place.file("keep.csv", "as it was");
+    for outputs in [&[DELTAS, "answer = \"clusters\"\n", KEEP][..], &["answer = \"pairs\"\n", KEEP]] {
+        let tables: String = outputs.iter().map(|output| format!("[[output]]\n{output}")).collect();
+        place.file("run.toml", SOURCE.to_owned() + &tables);
+        let mut command = super::dupflow::command(["run", "-c", "run.toml"]);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended =
+            super::dupflow::ended(command.current_dir(place.path("")).stdout(writer).output().unwrap());
+        assert!(ended.code == 1 && ended.err.contains("output"), "{outputs:?}: {ended:?}");
+        assert_eq!(place.read("keep.csv"), "as it was");
+    }
+}
+
+/// Changes of clusters and decisions are counted in the first output that has them.
+#[test]
+fn clusters_and_decisions_are_counted_once() {
+    let tables = "kind = \"sqlite\"\npath = \"pairs.db\"\nanswer = \"decisions\"\n\
+        decisions = \"current\"\n";
+    let counts = |outputs: &[&str]| {
+        let place = Place::new();
+        place.file("feed.jsonl", feed(60));
+        let run = run(&place, outputs, false, "");
+        assert_eq!(run.code, 0, "{run:?}");
+        let line = |what: &str| run.err.lines().find(|line| line.starts_with(what)).map(str::to_owned);
+        [line("clusters "), line("decisions ")]
+    };
+    let both = counts(&[tables]);
+    assert!(both.iter().all(Option::is_some), "{both:?}");
+    let several = counts(&[CLUSTERS, DELTAS, tables, &CLUSTERS.replace("clusters.", "second.")]);
+    assert_eq!(several, both);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_what_to_do() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed(20));
+    assert_eq!(run(&place, &[DELTAS, CLUSTERS], true, "").code, 0);
+    // The first is lost.
+    std::fs::rename(place.path("deltas.jsonl"), place.path("kept.jsonl")).unwrap();
+    std::fs::rename(place.path("deltas.jsonl.mark"), place.path("kept.jsonl.mark")).unwrap();
+    let refused = run(&place, &[DELTAS, CLUSTERS], true, "");
+    assert!(refused.code == 1 && refused.err.contains("output.2: "), "{refused:?}");
+    assert!(refused.err.contains("put this one first, and the empty one is filled"), "{refused:?}");
+    let run_on = run(&place, &[CLUSTERS, DELTAS], true, "");
+    assert_eq!(run_on.code, 0, "{run_on:?}");
+    [CLUSTERS, DELTAS].iter().for_each(|output| check(&place, output));
+    // One of another run, and one of another pipeline.
+    let alone = "answer = \"cluster-deltas\"\npath = \"alone.jsonl\"\n";
+    assert_eq!(run(&place, &[alone], false, "").code, 0);
+    let refused = run(&place, &[CLUSTERS, alone], true, "");
+    assert!(refused.code == 1 && refused.err.contains("not written together with the first"), "{refused:?}");
+    let refused = run(&place, &[CLUSTERS, "path = \"clusters.jsonl.mark\"\n"], true, "");
+    assert_eq!(refused.code, 2, "{refused:?}");
+    let corrected = run(&place, &[CLUSTERS, alone], true, "--reconcile");
+    assert_eq!(corrected.code, 0, "{corrected:?}");
+    assert_eq!(run(&place, &[CLUSTERS, alone], true, "").code, 0);
+    let refused = run(&place, &[CLUSTERS, DELTAS], true, "--set threshold=0.95");
+    assert!(refused.code == 1 && refused.err.contains("another pipeline"), "{refused:?}");
+    let other = DELTAS.replace("path", "answer = \"cluster-deltas\"\npath");
+    for (outputs, key) in [([CLUSTERS, &other], "output.2.answer"), ([&other, CLUSTERS], "output.1.answer")] {
+        let refused = run(&place, &outputs, true, "");
+        assert!(refused.code == 1 && refused.err.contains(key), "{refused:?}");
+    }
+}
+
+/// A correction of all outputs begins after the last epoch of each.
+#[test]
+fn epochs_never_regress() {
+    let place = Place::new();
+    let outputs = [DELTAS, DECISIONS, CLUSTERS];
+    place.file("feed.jsonl", feed(40));
+    assert_eq!(run(&place, &outputs, false, "").code, 0);
+    std::fs::remove_file(place.path("deltas.jsonl")).unwrap();
+    std::fs::remove_file(place.path("deltas.jsonl.mark")).unwrap();
+    let refused = run(&place, &outputs, false, "");
+    assert!(refused.code == 1 && refused.err.contains("start with --reconcile"), "{refused:?}");
+    for (events, options) in [(40, "--reconcile"), (40, "--reconcile"), (60, "")] {
+        place.file("feed.jsonl", feed(events));
+        let run = run(&place, &outputs, false, options);
+        assert_eq!(run.code, 0, "{options}: {run:?}");
+        outputs.iter().for_each(|output| check(&place, output));
+        for name in ["decisions.jsonl", "clusters.jsonl"] {
+            let epochs: Vec<_> = lines(&place.read(name)).iter().map(|line| line["epoch"].as_u64()).collect();
+            assert!(epochs.is_sorted(), "{name}: {epochs:?}");
+        }
+    }
+}
+
+/// Beside a reference too another output can be the first.
+#[test]
+fn outputs_beside_a_reference_change_places() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed(40));
+    place.file("old.jsonl", upsert("old", &page(0..2, 1)));
+    let second = DELTAS.replace("deltas", "second");
+    let reference = "\n[reference]\ninputs = [\"old.jsonl\"]\n";
+    let last = |output: &str| format!("{output}{reference}");
+    for outputs in [[DELTAS, &last(&second)], [&second, &last(DELTAS)], [DELTAS, &last(&second)]] {
+        let run = run(&place, &outputs, false, "");
+        assert_eq!((run.code, corrected(&run)[0].len()), (0, 0), "{run:?}");
+    }
+    assert_eq!(place.read("deltas.jsonl"), place.read("second.jsonl"));
+}
+
+#[test]
+fn problems_name_the_keys_as_they_are_typed() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed(3));
+    for (outputs, said) in [
+        (
+            &[DELTAS, "answer = \"kep\"\n"][..],
+            "run.toml:10: output.2.answer: found \"kep\", expected \"deltas\"",
+        ),
+        (&[DELTAS, "topic = \"t\"\n"], "output.2.topic: has no effect with output.2.kind = \"lines\""),
+        (&[DELTAS, "emit = \"keep\"\n"], "output.2.emit: unknown key"),
+        (&[DELTAS, "path = \"sink.jsonl.gz\"\n"], "output.2.path: \"sink.jsonl.gz\" is compressed"),
+        (
+            &[DELTAS, "answer = \"decisions\"\npath = \"x\"\n"],
+            "output.2.decisions: decisions of the kind \"first\" are of each upsert",
+        ),
+        (&[DELTAS, "path = \"second.csv\"\n"], "output.2.path: an output beside the first is read back"),
+        (&[DELTAS; 17], "output.17.kind: a run has 16 outputs at most, and there are 17"),
+        (&[DELTAS, "kind = \"sqlite\"\n"], "output.2.path: found nothing, expected"),
+        (
+            &[DELTAS, "kind = \"sqlite\"\npath = \"x.db\"\nanswer = \"keep\"\n"],
+            "output.2.answer: a database keeps",
+        ),
+        (&[DELTAS, "path = \"x\"\nevidence = true\n"], "output.2.evidence: all outputs of pairs have"),
+        (&[DELTAS, DELTAS], "output.2.path"),
+        (&[DELTAS, TABLES, TABLES], "output.3.path: this database is that of output.2 too"),
+        (
+            &["answer = \"pairs\"\n", "answer = \"keep\"\n"],
+            "output.2.path: standard output is that of output.1 too",
+        ),
+        (&[KEEP, DELTAS], "output.2.kind: the first output decides where a run goes on"),
+        (&["answer = \"keep\"\ncauses = true\n"], "output.1.causes: only deltas have causes"),
+        (&[DELTAS, "answer = \"keep\"\ntimes = true\n"], "output.2.times: only changes have times"),
+    ] {
+        let run = run(&place, outputs, false, "");
+        assert!(run.code == 2 && run.err.contains(said), "{said}: {run:?}");
+        assert!(!run.err.replace("sink.jsonl", "").contains("sink."), "{run:?}");
+    }
+    // A table without a key is standard output.
+    for tables in [format!("[sink]\n[[output]]\n{KEEP}"), format!("[[output]]\n{DELTAS}[[output]]\n")] {
+        let place = Place::new();
+        place.file("feed.jsonl", feed(3));
+        place.file("empty.toml", format!("{SOURCE}{tables}"));
+        let printed = place.run("run -c empty.toml");
+        assert!(printed.code == 0 && !printed.out.is_empty(), "{printed:?}");
+    }
+    place.file("both.toml", format!("{SOURCE}[sink]\npath = \"deltas.jsonl\"\n[[output]]\n{KEEP}"));
+    assert_eq!(place.run("check -c both.toml").code, 0);
+    let run = place.run("run -c both.toml");
+    assert_eq!(run.code, 0, "{run:?}");
+    [DELTAS, KEEP].iter().for_each(|output| check(&place, output));
+}
