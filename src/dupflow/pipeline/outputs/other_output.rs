@@ -25,7 +25,7 @@ use dupflow_core::reconcile::Reconcile;
 use dupflow_core::time::{Epoch, EpochTimes, unix_seconds};
 use dupflow_engine::dataflow::ClosedEpoch;
 
-/// See the [module](self).
+/// An output beside the first one, which is written after it with a mark of its own.
 pub struct OtherOutput {
     /// Its table in the deployment, as in "output.2".
     pub(in crate::pipeline) name: String,
