@@ -1,7 +1,13 @@
 //! Which result can be written where: the table of docs/outputs.md is what the commands accept. A cell that
 //! is not accepted is refused before anything is read, with exit code 2 and a reason.
 
-#![cfg(all(feature = "kafka", feature = "parquet", feature = "sqlite", feature = "postgres"))]
+#![cfg(all(
+    feature = "arrow",
+    feature = "kafka",
+    feature = "parquet",
+    feature = "sqlite",
+    feature = "postgres"
+))]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,10 +31,11 @@ const RESULTS: [(&str, &str); 11] = [
 ];
 
 /// The place of a result, the output of a replay that is there, and the table `[sink]` of a run.
-const PLACES: [(&str, Option<&str>, &str); 6] = [
+const PLACES: [(&str, Option<&str>, &str); 7] = [
     ("JSON Lines", Some("out.jsonl"), "path = \"out.jsonl\""),
     ("CSV", Some("out.csv"), "path = \"out.csv\""),
     ("Parquet", Some("out.parquet"), "path = \"out.parquet\""),
+    ("Arrow", Some("out.arrow"), "path = \"out.arrow\""),
     ("a topic", None, "kind = \"kafka\"\ntopic = \"out\"\n[kafka]\nbrokers = \"127.0.0.1:9\""),
     ("SQLite", Some("sqlite:out.db"), "kind = \"sqlite\"\npath = \"out.db\""),
     ("PostgreSQL", Some("postgres://db/web"), "kind = \"postgres\"\nurl = \"postgres://db/web\""),

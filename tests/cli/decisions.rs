@@ -296,8 +296,6 @@ fn what_does_not_fit_is_refused_before_the_start() {
     let place = Place::new();
     place.file("feed.jsonl", feed());
     for (words, message) in [
-        ("--emit decisions --output-format csv", "a decision holds a list"),
-        ("--emit decisions -o out.parquet", "a decision holds a list"),
         ("--decisions current", "--decisions: has an effect with --emit decisions only"),
         ("--emit decisions --decisions last", "\"first\" or \"current\""),
         ("--emit decisions --evidence", "only pairs have evidence"),
@@ -307,8 +305,7 @@ fn what_does_not_fit_is_refused_before_the_start() {
         assert!(run.code == 2 && run.err.contains(message), "{words}: {run:?}");
     }
     for (sink, message) in [
-        ("path = \"out.csv\"\nemit = \"decisions\"", "a decision holds a list"),
-        ("emit = \"decisions\"\nformat = \"parquet\"", "a decision holds a list"),
+        ("emit = \"decisions\"\nformat = \"parquet\"", "a Parquet file is whole at its end only"),
         ("decisions = \"current\"", "it has an effect with sink.emit = \"decisions\" only"),
         ("emit = \"decisions\"\ndecisions = \"last\"", "\"first\" or \"current\""),
     ] {

@@ -15,6 +15,8 @@ mod advice;
 mod against;
 mod archives;
 mod arrivals;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod audit;
 mod bad_input;
 mod calibrate;

@@ -403,7 +403,7 @@ fn a_name_says_what_is_in_the_file() {
             ("k.jsonl.zst", "is compressed by its name, and rows are written as they are: leave .zst out"),
             ("k.csv.gz", "is compressed by its name"),
             ("k.jsonl.xz", "is compressed by its name"),
-            ("k.tsv", "is tsv by its name: rows are \"jsonl\", \"csv\" or \"parquet\""),
+            ("k.tsv", "is tsv by its name: rows are \"jsonl\", \"csv\", \"parquet\" or \"arrow\""),
             ("k.warc", "is warc by its name"),
         ] {
             let run = place.run(&format!("replay --emit {emit} a.jsonl -o {name}"));

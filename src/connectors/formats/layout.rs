@@ -271,7 +271,8 @@ pub fn instead_of(path: &Path) -> Option<&'static str> {
         }
         "duckdb" | "ddb" => "DuckDB reads a file named .parquet",
         "arrow" | "feather" | "ipc" | "arrows" => {
-            "Arrow is not written: name it .parquet, which the same tools read"
+            "rows in an Arrow file, which is a Feather file too, are named .arrow; records that are copied \
+             keep the format of their input"
         }
         "orc" | "avro" | "h5" | "hdf5" | "pkl" | "pickle" | "npy" => "name it .parquet or .jsonl",
         "xml" | "pdf" | "docx" => "name it .jsonl or .csv",

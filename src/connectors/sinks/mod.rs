@@ -5,7 +5,7 @@ pub(crate) mod book;
 mod clusters;
 mod contained;
 mod contract;
-mod decision_lines;
+mod decision_rows;
 mod deferred;
 mod destination;
 pub(crate) mod items;
@@ -22,7 +22,7 @@ pub use book::{BookMetrics, Decision, DecisionMode, Repetition};
 pub use clusters::{ClusterDeltaLines, ClusterLines};
 pub use contained::removed as contained_in_kept;
 pub use contract::{EndList, OutputGuard, Sink};
-pub use decision_lines::DecisionLines;
+pub use decision_rows::{DecisionLines, DecisionRows};
 pub use deferred::{DeferredWriter, Publication};
 pub use destination::Destination;
 pub use items::{AboveLimit, BenchmarkCounts, ItemCounts, ItemCountsSlot, ItemOutput, ItemRules, ItemSink};
@@ -32,11 +32,10 @@ pub use letters::LetterFile;
 pub use marked::MarkedFile;
 pub use memory::MemorySink;
 pub use pairs::{DeltaLines, PairLines};
-#[cfg(feature = "parquet")]
-pub use rows::ParquetRows;
 pub use rows::{
     ColumnType, CsvRows, FoundItem, JsonLines, OutputCell, OutputProvenance, OutputRow, PairStyle,
-    RemovedUnit, RowKind, RowWriter, StandardError, UnitName, WithProvenance,
+    ROW_FORMATS, RemovedUnit, RowFormat, RowKind, RowRecord, RowWriter, StandardError, UnitName,
+    WithProvenance,
 };
 pub(crate) use units::RepeatedUnits;
 pub use units::UnitList;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::arguments::problems::Problems;
-use crate::config::{AuditConfig, Deployment, EmitKind, OutputFormat, Plan, ProvenancePlace};
+use crate::config::{AuditConfig, Deployment, EmitKind, Plan, ProvenancePlace};
 use crate::pipeline::{Provenance, Summary};
 use dupflow_connectors::instant;
 use dupflow_core::doc::retention::RetentionClock;
@@ -36,7 +36,7 @@ pub(super) fn note_conflicts(
     if is_wanted && are_several {
         problems.note("--provenance: one process writes it; with several, --stats has it");
     }
-    if is_wanted && deployment.output_format == OutputFormat::Csv && !is_file() {
+    if is_wanted && !deployment.output_format.holds_provenance && !is_file() {
         problems.note(
             "--provenance: comma-separated values have no place for it, and it is written beside their file: \
             name one with --output",

@@ -17,6 +17,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 
 use crate::sinks::rows::cluster_json::write_id;
+use crate::sinks::rows::{ColumnType, OutputCell, whole};
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::{SharesBeside, Similarity};
 use dupflow_core::time::Epoch;
@@ -117,6 +118,56 @@ impl Decision {
                 repetition.write(out)
             }
         }
+    }
+
+    /// The columns of a decision in a format that has columns.
+    pub const COLUMNS: [(&str, ColumnType); 12] = [
+        ("id", ColumnType::Text),
+        ("partition", ColumnType::OptionalInteger),
+        ("offset", ColumnType::OptionalInteger),
+        ("epoch", ColumnType::Integer),
+        ("at", ColumnType::Text),
+        ("ended", ColumnType::Flag),
+        ("copy", ColumnType::Flag),
+        ("of", ColumnType::OptionalText),
+        ("repeats", ColumnType::OptionalText),
+        ("pairs", ColumnType::OptionalInteger),
+        ("cluster", ColumnType::OptionalText),
+        ("giant", ColumnType::Flag),
+    ];
+
+    /// The cells of [`Self::COLUMNS`]. `repeats` is [`Self::repeats`].
+    pub(crate) fn cells<'a>(
+        &'a self,
+        epoch: Epoch,
+        at: &'a str,
+        repeats: Option<&'a str>,
+    ) -> [OutputCell<'a>; 12] {
+        let repetition = self.repetition.as_ref();
+        let id = |id: Option<&'a DocId>| id.map_or(OutputCell::Missing, |id| OutputCell::Text(id.as_str()));
+        let number = |number: Option<u64>| number.map_or(OutputCell::Missing, whole);
+        [
+            OutputCell::Text(self.id.as_str()),
+            number(self.position.map(|position| position.partition.into())),
+            number(self.position.map(|position| position.offset)),
+            whole(epoch),
+            OutputCell::Text(at),
+            OutputCell::Flag(repetition.is_none()),
+            OutputCell::Flag(self.is_copy()),
+            id(repetition.and_then(|repetition| repetition.of.as_ref())),
+            repeats.map_or(OutputCell::Missing, OutputCell::Text),
+            number(repetition.map(|repetition| repetition.pairs as u64)),
+            id(repetition.and_then(|repetition| repetition.cluster.as_ref())),
+            OutputCell::Flag(repetition.is_some_and(|repetition| repetition.is_giant)),
+        ]
+    }
+
+    /// The list of documents and similarities as JSON; `None` if the document is not alive.
+    pub(crate) fn repeats(&self) -> io::Result<Option<String>> {
+        let Some(repetition) = &self.repetition else { return Ok(None) };
+        let mut list = Vec::new();
+        repetition.write_repeats(&mut list)?;
+        Ok(Some(String::from_utf8_lossy(&list).into_owned()))
     }
 
     /// Parses a line written by [`Self::write`].

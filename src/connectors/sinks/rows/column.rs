@@ -35,6 +35,6 @@ pub enum OutputCell<'a> {
 }
 
 /// An integer cell; values above 2^63 - 1 become 2^63 - 1.
-pub(super) fn whole<'a>(number: impl TryInto<i64>) -> OutputCell<'a> {
+pub(in crate::sinks) fn whole<'a>(number: impl TryInto<i64>) -> OutputCell<'a> {
     OutputCell::Integer(number.try_into().unwrap_or(i64::MAX))
 }

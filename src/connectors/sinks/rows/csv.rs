@@ -10,9 +10,20 @@ use std::io::{self, BufRead};
 use csv::{ByteRecord, Writer};
 
 use super::column::OutputCell;
+use super::format::RowFormat;
 use super::row::{OutputRow, RowKind, RowWriter};
 use crate::mark::{Mark, Standing};
 use crate::sinks::destination::Destination;
+
+pub(super) const FORMAT: RowFormat = RowFormat {
+    name: "csv",
+    help: "Comma-separated values with a header line",
+    has_columns: true,
+    is_of_end: false,
+    holds_provenance: false,
+    feature: None,
+    open: Some(|out, kind| Ok(Box::new(CsvRows::new(out, kind)))),
+};
 
 /// Writes rows as comma-separated values, with a header.
 pub struct CsvRows<W: io::Write> {

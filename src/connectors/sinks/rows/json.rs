@@ -5,12 +5,23 @@ use std::io::{self, BufRead, Write};
 use serde::Serialize;
 
 use super::cluster_json::{write_change, write_cluster, write_id};
+use super::format::RowFormat;
 use super::pair_json::{write_delta, write_pair};
 use super::row::{OutputRow, RowWriter};
 use crate::mark::{Mark, Standing};
 use crate::sinks::destination::Destination;
 use dupflow_core::detect::RejectedPair;
 use dupflow_core::filter::Rejection;
+
+pub(super) const FORMAT: RowFormat = RowFormat {
+    name: "jsonl",
+    help: "JSON Lines",
+    has_columns: false,
+    is_of_end: false,
+    holds_provenance: true,
+    feature: None,
+    open: Some(|out, _| Ok(Box::new(JsonLines(out)))),
+};
 
 /// Writes rows as JSON Lines.
 #[derive(Debug)]
@@ -49,6 +60,7 @@ impl<W: Destination> RowWriter for JsonLines<W> {
                 out.write_all(b"}")?;
             }
             OutputRow::Rejected { rejected, threshold } => write_rejected(out, rejected, threshold)?,
+            OutputRow::Record(record) => record.write(out)?,
             OutputRow::Item { found } => serde_json::to_writer(&mut *out, found)?,
             OutputRow::RemovedUnit { removed } => serde_json::to_writer(&mut *out, removed)?,
             OutputRow::Removed { id, kept, cluster, old } => {

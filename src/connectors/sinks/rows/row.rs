@@ -1,6 +1,6 @@
 //! A row of an output, its columns, and the trait of the formats.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Write};
 
 use super::cluster_json::ReportChange;
 use super::column::{ColumnType, OutputCell, whole};
@@ -91,6 +91,8 @@ pub enum OutputRow<'a> {
         /// The least similarity of an accepted pair, inclusive.
         threshold: f64,
     },
+    /// A record of a sink's own.
+    Record(&'a dyn RowRecord),
     /// An item of a reference.
     Item {
         /// What is found of it.
@@ -104,6 +106,21 @@ pub enum OutputRow<'a> {
         /// All of it, as one JSON object; `None` before the end.
         whole: Option<&'a str>,
     },
+}
+
+/// A record that a sink writes itself.
+pub trait RowRecord {
+    /// Writes it as one JSON object.
+    ///
+    /// # Errors
+    /// Any error of the destination.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Calls `each` with its cells, in the order of the columns.
+    ///
+    /// # Errors
+    /// Any error of `each`.
+    fn cells(&self, each: &mut dyn FnMut(&[OutputCell<'_>]) -> io::Result<()>) -> io::Result<()>;
 }
 
 /// The kind of all rows of one output; decides the columns.
@@ -136,6 +153,8 @@ pub enum RowKind {
     },
     /// [`OutputRow::Kept`].
     Kept,
+    /// [`OutputRow::Record`], with these columns.
+    Records(&'static [(&'static str, ColumnType)]),
     /// [`OutputRow::Removed`].
     Removed {
         /// Whether the corpus is compared with a reference.
@@ -183,6 +202,28 @@ pub trait RowWriter {
     /// # Errors
     /// Any error of the destination.
     fn finish(&mut self) -> io::Result<()>;
+}
+
+impl<R: RowWriter + ?Sized> RowWriter for Box<R> {
+    fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
+        (**self).row(row)
+    }
+
+    fn take_over(&mut self) -> io::Result<Standing> {
+        (**self).take_over()
+    }
+
+    fn lines(&mut self) -> io::Result<Box<dyn BufRead>> {
+        (**self).lines()
+    }
+
+    fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        (**self).commit(mark)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        (**self).finish()
+    }
 }
 
 impl RowKind {
@@ -236,6 +277,7 @@ impl RowKind {
                 ("pairs", ColumnType::Integer),
             ],
             Self::Items => FoundItem::COLUMNS.to_vec(),
+            Self::Records(columns) => columns.to_vec(),
             Self::RemovedUnits => RemovedUnit::COLUMNS.to_vec(),
             Self::Removed { old } => {
                 let texts = ["id", "kept", "cluster"].map(|name| (name, ColumnType::Text));
@@ -248,7 +290,7 @@ impl RowKind {
 impl<'a> OutputRow<'a> {
     /// Calls `each` with the cells of the row, in the order of the columns; for a cluster, once for each
     /// member.
-    pub(super) fn cells(&self, each: &mut dyn FnMut(&[OutputCell<'a>]) -> io::Result<()>) -> io::Result<()> {
+    pub(super) fn cells(&self, each: &mut dyn FnMut(&[OutputCell<'_>]) -> io::Result<()>) -> io::Result<()> {
         let id = |id: &'a DocId| OutputCell::Text(id.as_str());
         match *self {
             OutputRow::Delta { epoch, delta, style, evidence, causes, times } => {
@@ -276,6 +318,7 @@ impl<'a> OutputRow<'a> {
             OutputRow::Kept { id: kept } => each(&[OutputCell::Text(kept)]),
             OutputRow::Rejected { rejected, threshold } => each(&turned_down(rejected, threshold)),
             OutputRow::Item { found } => each(&found.cells()),
+            OutputRow::Record(record) => record.cells(each),
             OutputRow::RemovedUnit { removed } => each(&removed.cells()),
             OutputRow::Removed { id: removed, kept, cluster, old } => {
                 let mut cells = [removed, kept, cluster].map(OutputCell::Text).to_vec();

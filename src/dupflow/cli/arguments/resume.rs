@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::problems::Problems;
 use super::written;
-use crate::config::{Deployment, OutputFormat, Plan, SinkConfig, StateConfig};
+use crate::config::{Deployment, Plan, SinkConfig, StateConfig};
 use crate::pipeline::Provenance;
 use dupflow_connectors::failpoint;
 use dupflow_connectors::inputs::{Input, files_of, stamp};
@@ -200,7 +200,7 @@ impl ResumableReplay {
                 {epoch}"
             ));
         }
-        if deployment.emit.is_of_changes() && deployment.output_format == OutputFormat::Parquet {
+        if deployment.emit.is_of_changes() && deployment.output_format.is_of_end {
             problems.note(
                 "--resume: a Parquet file of changes is complete only at the end: take JSON Lines or CSV",
             );

@@ -154,7 +154,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
         sink: SinkConfig::Lines { path: None, mark: None },
         emit: EmitKind::Deltas,
         decisions: DecisionMode::default(),
-        output_format: OutputFormat::Jsonl,
+        output_format: OutputFormat::default(),
         evidence: false,
         causes: false,
         audit: AuditConfig::default(),

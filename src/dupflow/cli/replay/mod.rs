@@ -196,7 +196,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         replay.note_places(files, records.as_deref(), &mut problems);
     }
     // With provenance, a replay writes a file beside a table of comma-separated values.
-    let has_companion = args.provenance && deployment.output_format == OutputFormat::Csv;
+    let has_companion = args.provenance && !deployment.output_format.holds_provenance;
     let beside = |option| -> &'static [&'static str] {
         match option {
             "--output" if tables.is_some() => deployment.beside_output(),

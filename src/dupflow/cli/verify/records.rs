@@ -1,7 +1,7 @@
 //! The records of an output in any format, as objects.
 //!
 //! JSON Lines: each line but those of the provenance. CSV: each row, its cells as texts under the names of
-//! the header. Parquet: each row under the names of its columns; a missing value is left out.
+//! the header. Parquet and Arrow: each row under the names of its columns; a missing value is left out.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -17,10 +17,13 @@ pub(super) type Record = Result<Map<String, Json>, String>;
 /// # Errors
 /// If it cannot be opened. What is no record is one that says so.
 pub(super) fn read(path: &Path) -> anyhow::Result<Box<dyn Iterator<Item = Record>>> {
-    let mut head = [0; 4];
-    let length = File::open(path)?.take(4).read(&mut head)?;
-    if head[..length] == *b"PAR1" {
+    let mut head = [0; 6];
+    let length = File::open(path)?.take(6).read(&mut head)?;
+    if head.starts_with(b"PAR1") {
         return rows(path);
+    }
+    if head == *b"ARROW1" {
+        return batches(path);
     }
     let is_json = length == 0 || head[0] == b'{';
     let reader = BufReader::with_capacity(1 << 17, File::open(path)?);
@@ -81,4 +84,44 @@ fn rows(path: &Path) -> anyhow::Result<Box<dyn Iterator<Item = Record>>> {
 fn rows(path: &Path) -> anyhow::Result<Box<dyn Iterator<Item = Record>>> {
     let missing = dupflow_core::run::missing_feature("Parquet", "parquet");
     anyhow::bail!("{path:?} is a Parquet file, and {missing}")
+}
+
+#[cfg(feature = "arrow")]
+fn batches(path: &Path) -> anyhow::Result<Box<dyn Iterator<Item = Record>>> {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Float64Type, Int64Type};
+    use arrow_array::{Array, RecordBatch};
+    use arrow_ipc::reader::FileReader;
+
+    fn cell(column: &dyn Array, row: usize) -> Option<Json> {
+        if column.is_null(row) {
+            return None;
+        }
+        let text = column.as_string_opt::<i32>().map(|texts| texts.value(row).into());
+        let number = || column.as_primitive_opt::<Int64Type>().map(|numbers| numbers.value(row).into());
+        let float = || column.as_primitive_opt::<Float64Type>().map(|numbers| numbers.value(row).into());
+        let flag = || column.as_boolean_opt().map(|flags| flags.value(row).to_string().into());
+        text.or_else(number).or_else(float).or_else(flag)
+    }
+    fn records(batch: &RecordBatch) -> Vec<Record> {
+        let schema = batch.schema();
+        let names = || schema.fields().iter().map(|field| field.name());
+        let record = |row| {
+            let cells = names().zip(batch.columns());
+            Ok(cells.filter_map(|(name, column)| Some((name.clone(), cell(column, row)?))).collect())
+        };
+        (0..batch.num_rows()).map(record).collect()
+    }
+    let reader = FileReader::try_new(File::open(path)?, None)?;
+    Ok(Box::new(reader.flat_map(|batch| match batch {
+        Ok(batch) => records(&batch),
+        Err(error) => vec![Err(format!("a batch cannot be read: {error}"))],
+    })))
+}
+
+/// An Arrow file, which this build cannot read.
+#[cfg(not(feature = "arrow"))]
+fn batches(path: &Path) -> anyhow::Result<Box<dyn Iterator<Item = Record>>> {
+    let missing = dupflow_core::run::missing_feature("Arrow", "arrow");
+    anyhow::bail!("{path:?} is an Arrow file, and {missing}")
 }

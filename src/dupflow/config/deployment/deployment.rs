@@ -267,7 +267,7 @@ impl Deployment {
     pub fn prints_only(&mut self) {
         self.sink = SinkConfig::Lines { path: None, mark: None };
         self.others.clear();
-        self.output_format = OutputFormat::Jsonl;
+        self.output_format = OutputFormat::default();
         self.state = None;
         self.dead_letter = None;
         self.views.clear();

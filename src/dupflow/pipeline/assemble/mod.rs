@@ -239,11 +239,11 @@ fn described(
         described =
             described.with("sink.emit", "decisions").with("sink.decisions", deployment.decisions.name());
     }
-    if deployment.output_format != OutputFormat::Jsonl {
+    if deployment.output_format != OutputFormat::default() {
         described = described.with("sink.format", deployment.output_format.name());
     }
-    if deployment.output_format == OutputFormat::Csv && deployment.emit.is_of_changes() {
-        // All rows of one CSV file have the same columns. Other changes than deltas have times only.
+    if deployment.output_format.has_columns && deployment.emit.is_of_changes() {
+        // All rows of one file have the same columns. Other changes than deltas have times only.
         let columns = [
             ("sink.evidence", deployment.evidence),
             ("sink.causes", deployment.causes),

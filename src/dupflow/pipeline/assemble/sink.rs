@@ -10,8 +10,7 @@ use super::mode::Mode;
 #[cfg(feature = "kafka")]
 use crate::config::DeadLetterConfig;
 use crate::config::{
-    AuditConfig, Deployment, DocumentsConfig, EmitKind, FilterPlan, OutputFormat, Plan, SinkConfig,
-    TablesConfig,
+    AuditConfig, Deployment, DocumentsConfig, EmitKind, FilterPlan, Plan, SinkConfig, TablesConfig,
 };
 use crate::pipeline::outcome::{EndOutput, RejectedOutput};
 use crate::pipeline::provenance::ProvenanceRecorder;
@@ -22,10 +21,10 @@ use dupflow_connectors::rewrite::{
     CopySettings, CopyTarget, DocumentsCopy, SelectionSink, SelectionSlot, UnitCutSink,
 };
 use dupflow_connectors::sinks::{
-    BookMetrics, ClusterDeltaLines, ClusterLines, CsvRows, DecisionLines, DeferredWriter, DeltaLines,
-    Destination, DocumentList, ItemCountsSlot, ItemOutput, ItemRules, ItemSink, JsonLines, KeepList,
-    ListCountsSlot, MarkedFile, PairLines, PairStyle, Publication, RemovalRule, RowKind, RowWriter, Sink,
-    StandardError, UnitList, WithProvenance,
+    BookMetrics, ClusterDeltaLines, ClusterLines, Decision, DecisionRows, DeferredWriter, DeltaLines,
+    Destination, DocumentList, ItemCountsSlot, ItemOutput, ItemRules, ItemSink, KeepList, ListCountsSlot,
+    MarkedFile, PairLines, PairStyle, Publication, RemovalRule, RowKind, RowWriter, Sink, StandardError,
+    UnitList, WithProvenance,
 };
 use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
@@ -216,41 +215,15 @@ impl SinkParts<'_> {
                 _ => Ok(Box::new(stream()?)),
             }
         };
-        let sink = match self.deployment.output_format {
-            _ if emit == EmitKind::Decisions => {
-                let metrics = Arc::clone(&self.counted.decisions);
-                let mode = self.deployment.decisions;
-                Box::new(DecisionLines::new(destination()?, mode, self.clusters(), metrics))
-            }
-            OutputFormat::Jsonl => self.traced_sink(JsonLines(destination()?)),
-            OutputFormat::Csv => self.traced_sink(CsvRows::new(destination()?, self.row_kind())),
-            #[cfg(feature = "parquet")]
-            OutputFormat::Parquet => {
-                let rows = dupflow_connectors::sinks::ParquetRows::new(stream()?, self.row_kind());
-                self.traced_sink(rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?)
-            }
-            #[cfg(not(feature = "parquet"))]
-            OutputFormat::Parquet => unreachable!("a deployment without the feature names no Parquet file"),
-        };
-        Ok((sink, publication.map(EndOutput::Held)))
+        let rows = self.rows(destination()?, path)?;
+        Ok((self.row_sink(rows), publication.map(EndOutput::Held)))
     }
 
     /// The output of a sample of rejected candidates. The deltas of the run are written nowhere.
     fn rejected(self, path: Option<&Path>, most: NonZeroUsize) -> Result<Assembled, AssembleError> {
         let (file, publication) = self.file(path)?;
         let publication = publication.expect("what is written at the end is held back");
-        let out = BufWriter::with_capacity(BUFFER_BYTES, file);
-        let rows = match self.deployment.output_format {
-            OutputFormat::Jsonl => self.traced(JsonLines(out)),
-            OutputFormat::Csv => self.traced(CsvRows::new(out, self.row_kind())),
-            #[cfg(feature = "parquet")]
-            OutputFormat::Parquet => {
-                let rows = dupflow_connectors::sinks::ParquetRows::new(out, self.row_kind());
-                self.traced(rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?)
-            }
-            #[cfg(not(feature = "parquet"))]
-            OutputFormat::Parquet => unreachable!("a deployment without the feature names no Parquet file"),
-        };
+        let rows = self.rows(Box::new(BufWriter::with_capacity(BUFFER_BYTES, file)), path)?;
         let rejected = RejectedOutput { most, threshold: self.plan.threshold, rows, publication };
         Ok((nowhere(), Some(EndOutput::Rejected(rejected))))
     }
@@ -278,12 +251,20 @@ impl SinkParts<'_> {
         Ok((sink, Some(EndOutput::Documents(Box::new(copy)))))
     }
 
-    /// Rows in one format, with their provenance if it is wanted.
-    fn traced(self, rows: impl RowWriter + Send + 'static) -> Box<dyn RowWriter + Send> {
-        match self.provenance {
-            None => Box::new(rows),
+    /// Rows in the format of the deployment, with their provenance if it is wanted.
+    fn rows(
+        self,
+        to: Box<dyn Destination + Send>,
+        path: Option<&Path>,
+    ) -> Result<Box<dyn RowWriter + Send>, AssembleError> {
+        let open =
+            self.deployment.output_format.open.expect("a format that this build lacks is refused before");
+        let rows =
+            open(to, self.row_kind()).map_err(|source| output(path.unwrap_or(Path::new("-")), source))?;
+        Ok(match self.provenance {
+            None => rows,
             Some(provenance) => Box::new(WithProvenance::new(rows, Box::new(provenance.clone()))),
-        }
+        })
     }
 
     /// The file to write. An output that is written at the end appears complete or not at all.
@@ -310,16 +291,8 @@ impl SinkParts<'_> {
         Ok((Box::new(held), Some(published)))
     }
 
-    /// The sink over rows in one format, with their provenance if it is wanted.
-    fn traced_sink(self, rows: impl RowWriter + Send + 'static) -> Box<dyn Sink + Send> {
-        match self.provenance {
-            None => self.row_sink(rows),
-            Some(provenance) => self.row_sink(WithProvenance::new(rows, Box::new(provenance.clone()))),
-        }
-    }
-
     /// The sink for the kind of result that the deployment emits, over rows in one format.
-    fn row_sink(self, rows: impl RowWriter + Send + 'static) -> Box<dyn Sink + Send> {
+    fn row_sink(self, rows: Box<dyn RowWriter + Send>) -> Box<dyn Sink + Send> {
         let (clusters, times) = (self.clusters(), self.deployment.audit.times);
         let metrics = Arc::clone(&self.counted.clusters);
         match self.deployment.emit {
@@ -345,10 +318,13 @@ impl SinkParts<'_> {
             }
             EmitKind::Items => {
                 let slot = self.items.expect("this is checked before a job is assembled");
-                self.item_sink(ItemOutput::Items(Box::new(rows)), slot)
+                self.item_sink(ItemOutput::Items(rows), slot)
             }
             EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
-            EmitKind::Decisions => unreachable!("decisions are no rows"),
+            EmitKind::Decisions => {
+                let counted = Arc::clone(&self.counted.decisions);
+                Box::new(DecisionRows::with_rows(rows, self.deployment.decisions, clusters, counted))
+            }
             EmitKind::Rejected(_) | EmitKind::Documents | EmitKind::RemovedDocuments => {
                 unreachable!("they are written after the sink has ended")
             }
@@ -367,7 +343,7 @@ impl SinkParts<'_> {
             EmitKind::Remove if self.plan.scheme.units.is_some() => RowKind::RemovedUnits,
             EmitKind::Remove => RowKind::Removed { old: style.sides },
             EmitKind::Clusters => RowKind::Clusters,
-            EmitKind::Decisions => unreachable!("decisions are no rows"),
+            EmitKind::Decisions => RowKind::Records(&Decision::COLUMNS),
             EmitKind::Rejected(_) => RowKind::Rejected,
             EmitKind::Items => RowKind::Items,
             EmitKind::Documents | EmitKind::RemovedDocuments => {

@@ -26,7 +26,7 @@ pub(in crate::config::deployment) const SINK_KEYS: [DeploymentKey; 13] = [
             \"decisions\"",
     },
     DeploymentKey { name: "sink.decisions", expected: "\"first\" or \"current\"" },
-    DeploymentKey { name: "sink.format", expected: "\"jsonl\", \"csv\" or \"parquet\"" },
+    DeploymentKey { name: "sink.format", expected: "\"jsonl\", \"csv\", \"parquet\" or \"arrow\"" },
     DeploymentKey { name: "sink.evidence", expected: "true or false" },
     DeploymentKey { name: "sink.causes", expected: "true or false" },
     DeploymentKey { name: "sink.times", expected: "true or false" },
@@ -136,9 +136,9 @@ impl OutputConfig {
         let sink = sink::place(settings);
         let output = Self::read(settings, source, sink, table);
         let is_read_back = matches!(output.sink, SinkConfig::Lines { path: Some(_), .. });
-        if is_read_back && output.emit.is_of_changes() && output.format == OutputFormat::Csv {
-            let what = "an output beside the first is read back where it is behind, and comma-separated \
-                values are not read back: take \"jsonl\", or put this output first";
+        if is_read_back && output.emit.is_of_changes() && output.format.has_columns {
+            let what = "an output beside the first is read back where it is behind, and only JSON Lines \
+                are: take \"jsonl\", or put this output first";
             let key = if settings.is_set("sink.format") { "sink.format" } else { "sink.path" };
             settings.problem(key, ProblemKind::Contradiction(what.to_owned()));
         }

@@ -2,17 +2,20 @@
 
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::ops::Deref;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 
 use super::sink::SinkConfig;
 use crate::config::deployment::source::SourceConfig;
 use crate::config::settings::{FileSettings, ProblemKind};
 use dupflow_connectors::formats::{FileFormat, instead_of, promised};
 use dupflow_connectors::rewrite::CopyResume;
-use dupflow_connectors::sinks::{DecisionMode, DocumentList};
+use dupflow_connectors::sinks::{DecisionMode, DocumentList, ROW_FORMATS, RowFormat};
 use dupflow_core::run::missing_feature;
 use dupflow_core::time::UnixTime;
 
@@ -45,17 +48,9 @@ pub enum EmitKind {
     Rejected(NonZeroUsize),
 }
 
-/// The file format of the results.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum OutputFormat {
-    /// JSON Lines.
-    #[default]
-    Jsonl,
-    /// Comma-separated values with a header line.
-    Csv,
-    /// A Parquet file. It is complete only at the end of the run.
-    Parquet,
-}
+/// The file format of the results: one of [`ROW_FORMATS`].
+#[derive(Clone, Copy, Debug)]
+pub struct OutputFormat(&'static RowFormat);
 
 /// A place of results, as far as it decides which it can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,33 +97,74 @@ pub enum ProvenancePlace {
     Output,
 }
 
+impl Default for OutputFormat {
+    fn default() -> Self {
+        Self(&ROW_FORMATS[0])
+    }
+}
+
+impl PartialEq for OutputFormat {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for OutputFormat {}
+
+impl Deref for OutputFormat {
+    type Target = RowFormat;
+
+    fn deref(&self) -> &RowFormat {
+        self.0
+    }
+}
+
+impl ValueEnum for OutputFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<OutputFormat>> =
+            LazyLock::new(|| ROW_FORMATS.iter().map(OutputFormat).collect());
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()).help(self.help))
+    }
+}
+
 impl OutputFormat {
     /// The name in a deployment file.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Jsonl => "jsonl",
-            Self::Csv => "csv",
-            Self::Parquet => "parquet",
-        }
+        self.0.name
     }
 
-    /// The format by the extension of a file name; JSON Lines if the extension is unknown.
+    /// The format by the extension of a file name; the default if the extension is unknown.
     pub fn of_name(path: Option<&Path>) -> Self {
         let ending = path.and_then(Path::extension).unwrap_or_default().to_ascii_lowercase();
-        [Self::Csv, Self::Parquet].into_iter().find(|format| ending == *format.name()).unwrap_or_default()
+        Self::value_variants().iter().copied().find(|format| ending == *format.name()).unwrap_or_default()
+    }
+
+    /// The names of all, as in a sentence.
+    fn names() -> String {
+        let names: Vec<_> = ROW_FORMATS.iter().map(|format| format!("\"{}\"", format.name)).collect();
+        let (last, others) = names.split_last().expect("there are formats");
+        format!("{} or {last}", others.join(", "))
     }
 
     /// Why a result that is rows cannot have this name, which says another format or a compression. A format
     /// that is set beside it counts more than the name's.
     pub fn misnamed(path: &Path, is_set: bool) -> Option<String> {
-        let rows = "rows are \"jsonl\", \"csv\" or \"parquet\"";
+        let rows = format!("rows are {}", Self::names());
+        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+        if ROW_FORMATS.iter().any(|format| ending == *format.name) {
+            return None;
+        }
         match promised(path) {
             (_, Some(end)) => Some(format!(
                 "{path:?} is compressed by its name, and rows are written as they are: leave {end} out, or \
                     compress standard output"
             )),
             (None, None) if !is_set => instead_of(path).map(|help| format!("{path:?}: {rows}; {help}")),
-            (Some(FileFormat::Jsonl | FileFormat::Csv | FileFormat::Parquet) | None, None) => None,
+            (Some(FileFormat::Jsonl) | None, None) => None,
             (Some(named), None) => (!is_set)
                 .then(|| format!("{path:?} is {} by its name: {rows}; name another format", named.name())),
         }
@@ -136,8 +172,8 @@ impl OutputFormat {
 
     /// Why this build cannot write the format; `None` if it can.
     pub fn missing(self) -> Option<String> {
-        let is_missing = self == Self::Parquet && !cfg!(feature = "parquet");
-        is_missing.then(|| missing_feature("Parquet", "parquet"))
+        let (what, feature) = self.feature.filter(|_| self.open.is_none())?;
+        Some(missing_feature(what, feature))
     }
 }
 
@@ -158,13 +194,9 @@ impl EmitKind {
                 every change of a pair besides, or to \"decisions\" for the decision of each document \
                 besides",
             ),
-            ResultPlace::File(OutputFormat::Jsonl) => None,
-            ResultPlace::File(_) if self == Self::Decisions => {
-                Some("a decision holds a list of documents, which has no columns: take \"jsonl\"")
-            }
-            ResultPlace::File(OutputFormat::Parquet) if self.is_of_changes() && !is_replay => Some(
-                "a Parquet file is whole at its end only, and changes are written as they come: take \
-                \"jsonl\" or \"csv\", or another sink.emit",
+            ResultPlace::File(format) if format.is_of_end && self.is_of_changes() && !is_replay => Some(
+                "an Arrow or a Parquet file is whole at its end only, and changes are written as they come: \
+                take \"jsonl\" or \"csv\", or another sink.emit",
             ),
             ResultPlace::File(_) => None,
         }
@@ -234,7 +266,7 @@ pub(super) fn emit(settings: &mut FileSettings, sink: &SinkConfig) -> EmitKind {
     let place = match sink {
         SinkConfig::Kafka { .. } => ResultPlace::Topic,
         SinkConfig::Tables(_) => ResultPlace::Tables,
-        SinkConfig::Lines { .. } => ResultPlace::File(OutputFormat::Jsonl),
+        SinkConfig::Lines { .. } => ResultPlace::File(OutputFormat::default()),
     };
     if let Some(what) = emit.refusal(place, false)
         && settings.sound(&["sink.emit"])
@@ -262,18 +294,16 @@ pub(super) fn output_format(
     sink: &SinkConfig,
     emit: EmitKind,
 ) -> OutputFormat {
-    let formats =
-        [OutputFormat::Jsonl, OutputFormat::Csv, OutputFormat::Parquet].map(|format| (format.name(), format));
+    let formats: Vec<_> =
+        OutputFormat::value_variants().iter().map(|format| (format.name(), *format)).collect();
     let set = settings.choose("sink.format", &formats, &[]);
-    let SinkConfig::Lines { path, .. } = sink else { return OutputFormat::Jsonl };
+    let SinkConfig::Lines { path, .. } = sink else { return OutputFormat::default() };
     let format = set.unwrap_or_else(|| OutputFormat::of_name(path.as_deref()));
     let key = if set.is_some() { "sink.format" } else { "sink.path" };
     // A pipe or a device keeps no marks, so a run cannot continue there.
     let is_kept = path.as_deref().is_some_and(|path| path.metadata().map_or(true, |found| found.is_file()));
-    let is_read_back = matches!(source, SourceConfig::Table(_))
-        && format == OutputFormat::Csv
-        && emit.is_of_changes()
-        && is_kept;
+    let is_read_back =
+        matches!(source, SourceConfig::Table(_)) && format.has_columns && emit.is_of_changes() && is_kept;
     let read_back = "a table cannot be read again as it was, so the next run reads its output back, and \
         comma-separated values are not read back: take \"jsonl\", or tables with another sink.kind";
     let other = emit.refusal(ResultPlace::File(format), false).or(is_read_back.then_some(read_back));

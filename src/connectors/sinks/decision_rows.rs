@@ -1,13 +1,14 @@
-//! The sink of decisions as JSON Lines.
+//! The sink of decisions as rows of a file.
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 use super::book::{Book, Decision, DecisionMode, LastDecisions};
 use super::contract::Sink;
 use super::destination::Destination;
+use super::rows::{JsonLines, OutputCell, OutputRow, RowRecord, RowWriter};
 use crate::instant;
 use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::Clusters;
@@ -18,27 +19,53 @@ use dupflow_core::time::{Epoch, Progress, unix_milliseconds};
 
 /// Writes decisions epoch by epoch, by id within an epoch. Flushes at each commit, so that a reader sees
 /// whole epochs.
-pub struct DecisionLines<W> {
-    out: W,
+pub struct DecisionRows<R> {
+    out: R,
     book: Book,
 }
+
+/// Decisions as JSON Lines.
+pub type DecisionLines<W> = DecisionRows<JsonLines<W>>;
 
 impl<W: Destination> DecisionLines<W> {
     /// Writes JSON Lines to `out`, which should be buffered. `clusters` must be empty.
     pub fn new(out: W, mode: DecisionMode, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
+        Self::with_rows(JsonLines(out), mode, clusters, metrics)
+    }
+}
+
+impl<R: RowWriter> DecisionRows<R> {
+    /// As [`DecisionLines::new`], with rows in any format.
+    pub fn with_rows(out: R, mode: DecisionMode, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         Self { out, book: Book::new(clusters).with_decisions(mode, metrics) }
     }
 
     fn write(&mut self, epoch: Epoch, decisions: &[Decision]) -> io::Result<()> {
         let at = instant::millisecond_of(unix_milliseconds());
-        decisions.iter().try_for_each(|decision| {
-            decision.write(&mut self.out, epoch, &at)?;
-            self.out.write_all(b"\n")
-        })
+        let record = |decision| DecisionRecord { decision, epoch, at: &at };
+        decisions.iter().map(record).try_for_each(|record| self.out.row(&OutputRow::Record(&record)))
     }
 }
 
-impl<W: Destination> Sink for DecisionLines<W> {
+/// A decision as it is written.
+struct DecisionRecord<'a> {
+    decision: &'a Decision,
+    epoch: Epoch,
+    at: &'a str,
+}
+
+impl RowRecord for DecisionRecord<'_> {
+    fn write(&self, mut out: &mut dyn Write) -> io::Result<()> {
+        self.decision.write(&mut out, self.epoch, self.at)
+    }
+
+    fn cells(&self, each: &mut dyn FnMut(&[OutputCell<'_>]) -> io::Result<()>) -> io::Result<()> {
+        let repeats = self.decision.repeats()?;
+        each(&self.decision.cells(self.epoch, self.at, repeats.as_deref()))
+    }
+}
+
+impl<R: RowWriter> Sink for DecisionRows<R> {
     fn take_over(&mut self) -> io::Result<Standing> {
         let standing = self.out.take_over()?;
         if standing == Standing::New {
@@ -96,12 +123,12 @@ impl<W: Destination> Sink for DecisionLines<W> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.out.finish()
     }
 }
 
-impl<W> fmt::Debug for DecisionLines<W> {
+impl<R> fmt::Debug for DecisionRows<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DecisionLines").field("book", &self.book).finish_non_exhaustive()
+        f.debug_struct("DecisionRows").field("book", &self.book).finish_non_exhaustive()
     }
 }

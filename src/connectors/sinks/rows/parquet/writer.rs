@@ -17,9 +17,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use super::column::{ColumnType, OutputCell};
-use super::row::{OutputRow, RowKind, RowWriter};
 use crate::mark::{Mark, Standing};
+use crate::sinks::rows::column::{ColumnType, OutputCell};
+use crate::sinks::rows::row::{OutputRow, RowKind, RowWriter};
 
 /// Bytes of buffered cells, inclusive, at which a row group is written.
 const GROUP_BYTES: usize = 64 << 20;
@@ -31,7 +31,7 @@ const CELL_BYTES: usize = 40;
 const PROVENANCE: &str = "dupflow.provenance";
 
 /// Writes rows as a Parquet file, which is readable once it is finished.
-pub struct ParquetRows<W: Write + Send> {
+pub(super) struct ParquetRows<W: Write + Send> {
     /// `None` once the file is finished.
     writer: Option<SerializedFileWriter<W>>,
     columns: Vec<ColumnBuffer>,
@@ -58,7 +58,7 @@ impl<W: Write + Send> ParquetRows<W> {
     ///
     /// # Errors
     /// Any error of the destination.
-    pub fn new(out: W, kind: RowKind) -> io::Result<Self> {
+    pub(super) fn new(out: W, kind: RowKind) -> io::Result<Self> {
         let columns = kind.columns();
         let fields = columns.iter().map(|(name, holds)| field(name, *holds)).collect::<Result<_, _>>();
         let schema = Type::group_type_builder("dupflow").with_fields(fields.map_err(io_error)?).build();
