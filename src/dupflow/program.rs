@@ -9,7 +9,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub const COMMIT: Option<&str> = option_env!("DUPFLOW_COMMIT");
 
 /// The features that change what the program can do, and whether this build has them.
-const FEATURES: [(&str, bool); 13] = [
+const FEATURES: [(&str, bool); 14] = [
+    ("arrow", cfg!(feature = "arrow")),
     ("article", cfg!(feature = "article")),
     ("failpoints", cfg!(feature = "failpoints")),
     ("kafka", cfg!(feature = "kafka")),
@@ -41,3 +42,20 @@ pub static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let all = if all.is_empty() { "none".to_owned() } else { all.join(" ") };
     format!("{VERSION}\n{commit}\nfeatures: {all}")
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_those_of_the_package() {
+        let package: toml::Table = include_str!("../../Cargo.toml").parse().unwrap();
+        let mut known: Vec<&str> =
+            package["features"].as_table().unwrap().keys().map(String::as_str).collect();
+        known.retain(|name| !["default", "full"].contains(name));
+        known.sort_unstable();
+        let mut listed: Vec<&str> = FEATURES.iter().map(|(name, _)| *name).collect();
+        listed.sort_unstable();
+        assert_eq!(listed, known);
+    }
+}

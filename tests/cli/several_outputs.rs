@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -225,6 +226,7 @@ fn epochs_never_regress() {
     let outputs = [DELTAS, DECISIONS, CLUSTERS];
     place.file("feed.jsonl", feed(40));
     assert_eq!(run(&place, &outputs, false, "").code, 0);
+    let before = place.read("clusters.jsonl");
     std::fs::remove_file(place.path("deltas.jsonl")).unwrap();
     std::fs::remove_file(place.path("deltas.jsonl.mark")).unwrap();
     let refused = run(&place, &outputs, false, "");
@@ -234,10 +236,45 @@ fn epochs_never_regress() {
         let run = run(&place, &outputs, false, options);
         assert_eq!(run.code, 0, "{options}: {run:?}");
         outputs.iter().for_each(|output| check(&place, output));
+        if !options.is_empty() {
+            assert_eq!(place.read("clusters.jsonl"), before, "nothing is retracted to be written again");
+        }
         for name in ["decisions.jsonl", "clusters.jsonl"] {
             let epochs: Vec<_> = lines(&place.read(name)).iter().map(|line| line["epoch"].as_u64()).collect();
             assert!(epochs.is_sorted(), "{name}: {epochs:?}");
         }
+    }
+}
+
+/// A start that is refused cuts no file: neither the dead letters nor an output.
+#[test]
+fn a_refused_start_leaves_the_dead_letters() {
+    let place = Place::new();
+    let letters = "[dead_letter]\npath = \"bad\"\n";
+    let last = |output: &str| format!("{output}{letters}");
+    let bad = |events: usize| feed(events) + "no record\n";
+    place.file("feed.jsonl", bad(20));
+    assert_eq!(run(&place, &[DELTAS, &last(CLUSTERS)], true, "").code, 0);
+    copy(&place.path("state"), &place.path("earlier"));
+    place.file("feed.jsonl", bad(20) + &bad(40) + "no record\n");
+    assert_eq!(run(&place, &[DELTAS, &last(CLUSTERS)], true, "").code, 0);
+    let (kept, deltas) = (place.read("bad"), place.read("deltas.jsonl"));
+    assert_eq!(kept.lines().count(), 3);
+    // The state is that of an earlier commit, as after a kill.
+    std::fs::remove_dir_all(place.path("state")).unwrap();
+    copy(&place.path("earlier"), &place.path("state"));
+    let refused = run(&place, &[&DELTAS.replace("deltas", "new"), DELTAS, &last(CLUSTERS)], true, "");
+    assert!(refused.code == 1 && refused.err.contains("put this one first"), "{refused:?}");
+    assert_eq!((place.read("bad"), place.read("deltas.jsonl")), (kept.clone(), deltas.clone()));
+    let run = run(&place, &[DELTAS, &last(CLUSTERS)], true, "");
+    assert_eq!((run.code, place.read("bad"), place.read("deltas.jsonl")), (0, kept, deltas), "{run:?}");
+}
+
+/// Copies the files of a folder.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
     }
 }
 
@@ -267,7 +304,7 @@ fn problems_name_the_keys_as_they_are_typed() {
             "run.toml:10: output.2.answer: found \"kep\", expected \"deltas\"",
         ),
         (&[DELTAS, "topic = \"t\"\n"], "output.2.topic: has no effect with output.2.kind = \"lines\""),
-        (&[DELTAS, "emit = \"keep\"\n"], "output.2.emit: unknown key"),
+        (&[DELTAS, "emit = \"keep\"\n"], "run.toml:10: output.2.emit: unknown key; such a table has kind, "),
         (&[DELTAS, "path = \"sink.jsonl.gz\"\n"], "output.2.path: \"sink.jsonl.gz\" is compressed"),
         (
             &[DELTAS, "answer = \"decisions\"\npath = \"x\"\n"],
@@ -287,7 +324,10 @@ fn problems_name_the_keys_as_they_are_typed() {
             &["answer = \"pairs\"\n", "answer = \"keep\"\n"],
             "output.2.path: standard output is that of output.1 too",
         ),
-        (&[KEEP, DELTAS], "output.2.kind: the first output decides where a run goes on"),
+        (
+            &[KEEP, "kind = \"lines\"\npath = \"x\"\n"],
+            "run.toml:11: output.2.kind: the first output decides where a run goes on",
+        ),
         (&["answer = \"keep\"\ncauses = true\n"], "output.1.causes: only deltas have causes"),
         (&[DELTAS, "answer = \"keep\"\ntimes = true\n"], "output.2.times: only changes have times"),
     ] {
@@ -304,7 +344,9 @@ fn problems_name_the_keys_as_they_are_typed() {
         assert!(printed.code == 0 && !printed.out.is_empty(), "{printed:?}");
     }
     place.file("both.toml", format!("{SOURCE}[sink]\npath = \"deltas.jsonl\"\n[[output]]\n{KEEP}"));
-    assert_eq!(place.run("check -c both.toml").code, 0);
+    let checked = place.run("check -c both.toml");
+    let listed = "  sink: deltas to \"deltas.jsonl\"\n  output.1: keep to \"keep.csv\"\n";
+    assert!(checked.code == 0 && checked.out.contains(listed), "{checked:?}");
     let run = place.run("run -c both.toml");
     assert_eq!(run.code, 0, "{run:?}");
     [DELTAS, KEEP].iter().for_each(|output| check(&place, output));

@@ -37,10 +37,11 @@ pub(super) fn note_conflicts(
         problems.note("--provenance: one process writes it; with several, --stats has it");
     }
     if is_wanted && !deployment.output_format.holds_provenance && !is_file() {
-        problems.note(
-            "--provenance: comma-separated values have no place for it, and it is written beside their file: \
-            name one with --output",
-        );
+        problems.note(format_args!(
+            "--provenance: \"{}\" has no place for it, and it is written beside the file: name one with \
+            --output",
+            deployment.output_format.name()
+        ));
     }
     if until.is_some() && plan.is_some_and(|plan| plan.retention.follows(RetentionClock::Wall)) {
         problems.note(
@@ -50,7 +51,7 @@ pub(super) fn note_conflicts(
     }
 }
 
-/// Suffix of the file beside a table of comma-separated values that has its provenance.
+/// Suffix of the file beside an output, of a format without a place for it, that has its provenance.
 pub(super) const COMPANION_SUFFIX: &str = ".provenance.json";
 
 /// The file beside an output that has its provenance.

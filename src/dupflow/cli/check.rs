@@ -176,6 +176,9 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
             format!(" compared with a reference of {}", counted(reference.inputs.len(), "input"))
         });
         writeln!(report, "deployment {}: ok, {inputs}{reference}, {workers}", path.display())?;
+        for output in deployment.outputs().iter().filter(|_| !deployment.others.is_empty()) {
+            writeln!(report, "  {}: {} to {}", output.output_table, output.emit, output.sink)?;
+        }
         if plan.finds_items() {
             writeln!(
                 report,

@@ -53,6 +53,7 @@ use super::continuity::Continuity;
 use super::document_rules::{DocumentRules, ReadAgain, RuleChange};
 use super::error::RunError;
 use super::fit::{Fit, check, check_envelope, fit, usable};
+use super::outputs::OutputRules;
 use super::past_error::PastError;
 use super::read_again::read_again;
 use super::restart::{AHEAD, Restart, Resumable, table};
@@ -108,8 +109,6 @@ pub(super) struct Past {
     pub(super) looks: Option<Arc<TableLog>>,
     /// Whether the output has a mark of an earlier version, which lists no inputs.
     pub(super) is_unlisted: bool,
-    /// What the output held.
-    pub(super) standing: Standing,
     /// The epoch of its mark, or of that of the state. The first epoch of the run may be later.
     pub(super) epoch: Epoch,
 }
@@ -134,6 +133,7 @@ impl Past {
             anew,
             letters,
             inputs,
+            others,
             sides,
             state,
             tallies,
@@ -148,10 +148,21 @@ impl Past {
         let documents = DocumentRules { pipeline, source: of_source };
         let rules =
             Rules { documents, stages, reconcile, rewrites, anew, scheme: stages.stored_description(), now };
+        let beside = OutputRules { source: of_source, pairs: &stages.scheme.pairs, reconcile };
+        if !others.is_empty() {
+            // A run that is refused takes nothing over, as far as that can be read before.
+            let standing = sink.inspect().map_err(RunError::Sink)?;
+            others.iter_mut().try_for_each(|other| other.inspect(standing.as_ref(), &beside))?;
+        }
         // Files have one owner, and this run has opened them.
         sides.take_over_files().map_err(RunError::Sink)?;
         let (standing, resumable, stood) =
             rules.take_over(source, sink, &mut input, state.as_deref_mut(), inputs)?;
+        let lineage = resumable.mark().and_then(|mark| mark.lineage.as_deref());
+        let mut latest = 0;
+        for other in &mut *others {
+            latest = latest.max(other.take_over(&standing, lineage, &beside)?);
+        }
         let deletes_kept_ms = input.tombstones.filter(|tombstones| tombstones.is_known);
         let deletes_kept_ms = deletes_kept_ms.and_then(|kept| u64::try_from(kept.stay.as_millis()).ok());
         let input = resumable.as_read(&input);
@@ -185,6 +196,13 @@ impl Past {
         }
         let is_whole = gaps.is_none() && restart.of_this_input;
         gaps.iter().for_each(|gaps| restart.missing(gaps, &stages.observers.metrics));
+        if reconcile && !others.is_empty() && standing == Standing::New {
+            // The others may hold what was read before: all is read first, and written to this one too.
+            output_pairs.get_or_insert_default();
+        }
+        for other in &mut *others {
+            other.begin(&standing, output_pairs.is_some(), &beside)?;
+        }
         let mut lines = restart.lines(&begin, is_whole, output_pairs.is_some());
         if reference.is_some() && lines.first() != Some(&CatchUpLine::Restored) {
             // The reference is taken in before the state and the first record.
@@ -198,8 +216,10 @@ impl Past {
             (None, Some(mark)) => (mark.letters, mark.letters_digest.clone()),
             (None, None) => (None, None),
         };
+        let epoch = restart.mark.as_ref().map_or(stood.max(first - 1), |mark| mark.progress.epoch);
         let progress = Progress {
-            epoch: restart.mark.as_ref().map_or(stood.max(first - 1), |mark| mark.progress.epoch),
+            // Epochs never regress, in any output.
+            epoch: epoch.max(latest),
             next: begin.clone(),
             table: table.as_ref().map(|(table, _)| *table),
             clock: restart.clock(stages.retention.clock),
@@ -237,19 +257,19 @@ impl Past {
             tally: tallies.then(|| restart.tally()),
             inputs: None,
             table: restart.snapshot.as_ref().and_then(|snapshot| snapshot.saved().mark.table.clone()),
-            lineage: restart.lineage(),
+            lineage: restart.lineage().or_else(|| (!others.is_empty()).then(|| run.clone())),
             commit: None,
         };
         Ok(Self {
-            epoch: mark.progress.epoch,
+            epoch,
             mark,
             letters_up_to,
             begin,
             lines,
             live: Arc::new(LiveFrom::default()),
             keeps: state.is_some(),
-            emits_documents: sink.wants_documents(),
-            emits_upserts: sink.wants_upserts(),
+            emits_documents: sink.wants_documents() || others.iter().any(|one| one.sink.wants_documents()),
+            emits_upserts: sink.wants_upserts() || others.iter().any(|one| one.sink.wants_upserts()),
             snapshot: restart.snapshot,
             writer: None,
             table: table.map(|(_, table)| table),
@@ -258,7 +278,6 @@ impl Past {
             reading,
             looks: source.table_log(),
             is_unlisted,
-            standing,
         })
     }
 }

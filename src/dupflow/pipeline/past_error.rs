@@ -165,6 +165,9 @@ pub enum PastError {
         start with --reconcile, which corrects it to what has been read"
     )]
     OtherLineage,
+    /// Any of the others, with the keys of an output as they are typed.
+    #[error("{0}")]
+    OfTable(String),
     /// The output cannot be corrected, since it has no marks.
     #[error("the output keeps no marks, so --reconcile cannot correct it")]
     Forgets,
@@ -173,13 +176,11 @@ pub enum PastError {
 impl PastError {
     /// The same with the keys of an output as they are typed in this table.
     pub(super) fn of_table(self, table: &str) -> Self {
-        let Self::OtherPipeline(mut differences) = self else { return self };
-        for one in differences.iter_mut().filter(|_| table != "sink") {
-            if let Some(key) = one.name.strip_prefix("sink.") {
-                one.name = format!("{table}.{}", if key == "emit" { "answer" } else { key });
-            }
+        if table == "sink" {
+            return self;
         }
-        Self::OtherPipeline(differences)
+        let typed = self.to_string().replace("sink.emit", &format!("{table}.answer"));
+        Self::OfTable(typed.replace("sink.", &format!("{table}.")))
     }
 }
 

@@ -313,8 +313,9 @@ impl<'a> Restart<'a> {
             held.map(|held| held.iter().map(|(partition, (_, end))| (*partition, *end)).collect());
         let next = match &ends {
             Some(ends) if !self.of_this_input || self.mark.is_none() => ends.clone(),
-            // Other rules, and other files, have other numbers of records: to the end of what is there.
-            None if self.has_other_rules || self.resumption != Resumption::AsRead => {
+            // Without a mark, and of other rules or files, whose records have other numbers: to the end of
+            // what is there.
+            None if self.mark.is_none() || self.has_other_rules || self.resumption != Resumption::AsRead => {
                 begin.keys().map(|partition| (*partition, u64::MAX)).collect()
             }
             None if !is_whole => Offsets::new(),

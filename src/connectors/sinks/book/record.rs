@@ -127,13 +127,13 @@ impl Decision {
         ("offset", ColumnType::OptionalInteger),
         ("epoch", ColumnType::Integer),
         ("at", ColumnType::Text),
-        ("ended", ColumnType::Flag),
         ("copy", ColumnType::Flag),
         ("of", ColumnType::OptionalText),
         ("repeats", ColumnType::OptionalText),
         ("pairs", ColumnType::OptionalInteger),
         ("cluster", ColumnType::OptionalText),
         ("giant", ColumnType::Flag),
+        ("ended", ColumnType::Flag),
     ];
 
     /// The cells of [`Self::COLUMNS`]. `repeats` is [`Self::repeats`].
@@ -152,13 +152,13 @@ impl Decision {
             number(self.position.map(|position| position.offset)),
             whole(epoch),
             OutputCell::Text(at),
-            OutputCell::Flag(repetition.is_none()),
             OutputCell::Flag(self.is_copy()),
             id(repetition.and_then(|repetition| repetition.of.as_ref())),
             repeats.map_or(OutputCell::Missing, OutputCell::Text),
             number(repetition.map(|repetition| repetition.pairs as u64)),
             id(repetition.and_then(|repetition| repetition.cluster.as_ref())),
             OutputCell::Flag(repetition.is_some_and(|repetition| repetition.is_giant)),
+            OutputCell::Flag(repetition.is_none()),
         ]
     }
 

@@ -98,8 +98,8 @@ pub enum OutputRow<'a> {
         /// What is found of it.
         found: &'a FoundItem,
     },
-    /// What the output was made by and of. It is no row of a table: CSV leaves it out, a Parquet file has
-    /// `whole` in its metadata.
+    /// What the output was made by and of. It is no row of a table: CSV and Arrow leave it out, a Parquet
+    /// file has `whole` in its metadata.
     Provenance {
         /// The part that is known by now, as one JSON object.
         line: &'a str,

@@ -202,7 +202,8 @@ impl ResumableReplay {
         }
         if deployment.emit.is_of_changes() && deployment.output_format.is_of_end {
             problems.note(
-                "--resume: a Parquet file of changes is complete only at the end: take JSON Lines or CSV",
+                "--resume: an Arrow or a Parquet file of changes is complete only at the end: take JSON \
+                Lines or CSV",
             );
         }
         if deployment.output().is_none() {

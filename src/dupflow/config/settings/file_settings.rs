@@ -64,6 +64,12 @@ impl TableRole {
         format!("{}.{name}", self.stands_for)
     }
 
+    /// The key of a name of the other table as it is typed.
+    fn typed(&self, name: &str) -> String {
+        let name = if name == self.renamed.1 { self.renamed.0 } else { name };
+        format!("{}.{name}", self.table)
+    }
+
     /// A message with the keys as they are typed. What is in quotes is of the user.
     fn as_typed(&self, text: &str) -> String {
         let Self { table, stands_for, renamed: (typed, read) } = self;
@@ -281,7 +287,7 @@ impl FileSettings {
             } else if self.later.iter().any(is_later) {
                 ProblemKind::NotAvailable { thing: "this key".to_owned(), available: Vec::new() }
             } else if inside.is_empty() {
-                ProblemKind::UnknownKey { nearest: self.nearest(name) }
+                self.unknown(name)
             } else {
                 let expected = match &inside[..] {
                     ["*" | "**"] => {
@@ -299,6 +305,17 @@ impl FileSettings {
         for (at, name, what) in found {
             self.problem_at(at, &name, what);
         }
+    }
+
+    /// What is said of an unknown key: the most similar one; of a table of a list, all that it has.
+    fn unknown(&self, name: &str) -> ProblemKind {
+        let nearest = self.nearest(name);
+        let list = name.split('.').next().unwrap_or_default();
+        let keys: Vec<_> = self.below(list).filter_map(|rest| rest.strip_prefix("#.")).collect();
+        if nearest.is_some() || keys.is_empty() {
+            return ProblemKind::UnknownKey { nearest };
+        }
+        ProblemKind::Contradiction(format!("unknown key; such a table has {}", keys.join(", ")))
     }
 
     /// The most similar known key: by the whole name, or by the last part in another table.
@@ -393,9 +410,10 @@ impl FileSettings {
         let unsound: BTreeSet<_> = self.unsound.extract_if(.., of_role).collect();
         let earlier = std::mem::take(&mut self.problems);
         let found = read(self);
-        drop(self.take_table(role.stands_for));
+        let there = self.take_table(role.stands_for);
         let own = aside.into_iter().map(|(name, setting)| (format!("{}.{name}", role.stands_for), setting));
         self.entries.extend(own);
+        self.entries.extend(there.into_iter().map(|(name, setting)| (role.typed(&name), setting)));
         self.unsound.retain(|name| !of_role(name));
         self.unsound.extend(unsound);
         let problems = std::mem::replace(&mut self.problems, earlier).into_iter();

@@ -8,5 +8,5 @@ mod side_outputs;
 pub(in crate::pipeline) use corrections::CORRECTIONS;
 pub(in crate::pipeline) use corrections::{correction, corrections, pieces};
 pub use other_output::OtherOutput;
-pub(in crate::pipeline) use other_output::{FirstOutput, OutputRules};
+pub(in crate::pipeline) use other_output::OutputRules;
 pub use side_outputs::SideOutputs;

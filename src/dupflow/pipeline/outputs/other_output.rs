@@ -34,27 +34,19 @@ pub struct OtherOutput {
     pub(in crate::pipeline) pipeline: String,
     /// What is written once the run has ended, if it is written at the end.
     pub(in crate::pipeline) end: Option<EndOutput>,
+    /// What it held when it was taken over.
+    standing: Standing,
     /// If it is to be corrected: the pairs before the first live epoch, less those that it holds.
     corrected: Option<Reconcile<DocPair>>,
 }
 
 /// What decides whether an output may be continued, alike for all outputs of a run.
-pub(in crate::pipeline) struct OutputRules {
+pub(in crate::pipeline) struct OutputRules<'a> {
     /// The encoded settings of the source that decide its documents.
-    pub(in crate::pipeline) source: String,
+    pub(in crate::pipeline) source: &'a str,
     /// The rule on the fields of pairs.
-    pub(in crate::pipeline) pairs: PairRule,
+    pub(in crate::pipeline) pairs: &'a PairRule,
     pub(in crate::pipeline) reconcile: bool,
-}
-
-/// Where the run begins, by the first output.
-pub(in crate::pipeline) struct FirstOutput<'a> {
-    /// What it held when it was taken over.
-    pub(in crate::pipeline) standing: &'a Standing,
-    /// Whether it is corrected.
-    pub(in crate::pipeline) is_corrected: bool,
-    /// What the outputs of its runs share, if there ever were several.
-    pub(in crate::pipeline) lineage: Option<&'a str>,
 }
 
 impl OtherOutput {
@@ -64,7 +56,7 @@ impl OtherOutput {
         pipeline: String,
         end: Option<EndOutput>,
     ) -> Self {
-        Self { name, sink, pipeline, end, corrected: None }
+        Self { name, sink, pipeline, end, standing: Standing::Forgets, corrected: None }
     }
 
     /// Checks the output, as far as it can be read before any is taken over. `first`: what the first output
@@ -72,37 +64,49 @@ impl OtherOutput {
     pub(in crate::pipeline) fn inspect(
         &mut self,
         first: Option<&Standing>,
-        rules: &OutputRules,
+        rules: &OutputRules<'_>,
     ) -> Result<(), RunError> {
         let standing = self.sink.inspect().map_err(|error| self.failed(error))?;
         let Some(standing) = standing else { return Ok(()) };
         self.check(&standing, rules)?;
         let Some(first) = first else { return Ok(()) };
         let lineage = if let Standing::At(mark) = first { mark.lineage.as_deref() } else { None };
-        let first = FirstOutput { standing: first, is_corrected: false, lineage };
-        self.check_beside(&standing, &first, rules).map_err(|error| self.named(error.into()))
+        self.check_beside(&standing, first, lineage, rules).map_err(|error| self.named(error.into()))
     }
 
-    /// Takes the output over, and finds whether it is to be corrected. Returns the epoch of its mark, or 0.
+    /// Takes the output over, or says why the run is refused. `first` is what the first output held, and
+    /// `lineage` what the outputs of its runs share. Returns the epoch of the mark, or 0.
     pub(in crate::pipeline) fn take_over(
         &mut self,
-        first: &FirstOutput<'_>,
-        rules: &OutputRules,
+        first: &Standing,
+        lineage: Option<&str>,
+        rules: &OutputRules<'_>,
     ) -> Result<Epoch, RunError> {
-        let standing = self.sink.take_over().map_err(|error| self.failed(error))?;
-        self.check(&standing, rules)?;
-        self.check_beside(&standing, first, rules).map_err(|error| self.named(error.into()))?;
+        self.standing = self.sink.take_over().map_err(|error| self.failed(error))?;
+        self.check(&self.standing, rules)?;
+        let checked = self.check_beside(&self.standing, first, lineage, rules);
+        checked.map_err(|error| self.named(error.into()))?;
+        Ok(if let Standing::At(mark) = &self.standing { mark.progress.epoch } else { 0 })
+    }
+
+    /// Finds whether the output is continued or corrected; then it is read back. `first` is what the first
+    /// output held, and `is_corrected` whether that is corrected.
+    pub(in crate::pipeline) fn begin(
+        &mut self,
+        first: &Standing,
+        is_corrected: bool,
+        rules: &OutputRules<'_>,
+    ) -> Result<(), RunError> {
         let has_same_epochs = |mark: &Mark| {
-            let is_same = matches!(first.standing, Standing::At(other) if mark.commit == other.commit);
-            is_same && mark.commit.is_some() && !mark.in_correction && !first.is_corrected && !rules.reconcile
+            let is_same = matches!(first, Standing::At(first) if mark.commit == first.commit);
+            is_same && mark.commit.is_some() && !mark.in_correction && !is_corrected && !rules.reconcile
         };
-        let epoch = if let Standing::At(mark) = &standing { mark.progress.epoch } else { 0 };
         let output = &self.name;
-        let held = match standing {
-            Standing::Forgets => return Ok(epoch),
-            Standing::At(mark) if has_same_epochs(&mark) => {
+        let held = match &self.standing {
+            Standing::Forgets => return Ok(()),
+            Standing::At(mark) if has_same_epochs(mark) => {
                 tracing::debug!(output, "the output is continued");
-                return self.sink.check_unchanged().map_err(|error| self.failed(error)).map(|()| epoch);
+                return self.sink.check_unchanged().map_err(|error| self.failed(error));
             }
             Standing::New => {
                 tracing::info!(output, "the output is empty: it is filled");
@@ -120,20 +124,20 @@ impl OtherOutput {
         self.sink.restored(&held.iter().map(|pair| correction(pair.clone(), 1)).collect::<Vec<_>>());
         let pairs = self.corrected.insert(Reconcile::default());
         held.into_iter().for_each(|pair| pairs.held(pair, 1));
-        Ok(epoch)
+        Ok(())
     }
 
     /// Checks that what the output holds is of this pipeline.
-    fn check(&self, standing: &Standing, rules: &OutputRules) -> Result<(), RunError> {
+    fn check(&self, standing: &Standing, rules: &OutputRules<'_>) -> Result<(), RunError> {
         let checked = match standing {
             Standing::Unmarked(what) if !rules.reconcile => Err(PastError::Unmarked(what.clone())),
             Standing::At(mark) => {
-                let documents = DocumentRules { pipeline: &self.pipeline, source: &rules.source };
+                let documents = DocumentRules { pipeline: &self.pipeline, source: rules.source };
                 let topic = self.sink.topic();
                 let checked = check_envelope(mark, &self.pipeline, topic.as_ref());
                 checked.and_then(|()| match rules.reconcile {
                     true => Ok(()),
-                    false => check_rules(mark, &documents, &rules.pairs)
+                    false => check_rules(mark, &documents, rules.pairs)
                         .and_then(|()| check_topic(mark, topic.as_ref())),
                 })
             }
@@ -146,17 +150,17 @@ impl OtherOutput {
     fn check_beside(
         &self,
         standing: &Standing,
-        first: &FirstOutput<'_>,
-        rules: &OutputRules,
+        first: &Standing,
+        lineage: Option<&str>,
+        rules: &OutputRules<'_>,
     ) -> Result<(), PastError> {
-        match (first.standing, standing) {
+        match (first, standing) {
             (Standing::Forgets, Standing::New | Standing::Unmarked(_) | Standing::At(_)) => {
                 Err(PastError::FirstForgets)
             }
             (Standing::New, Standing::At(_)) if !rules.reconcile => Err(PastError::FirstIsNew),
             (_, Standing::At(mark))
-                if !rules.reconcile
-                    && (mark.lineage.is_none() || mark.lineage.as_deref() != first.lineage) =>
+                if !rules.reconcile && (mark.lineage.is_none() || mark.lineage.as_deref() != lineage) =>
             {
                 Err(PastError::OtherLineage)
             }
@@ -331,19 +335,15 @@ mod tests {
             (Standing::Forgets, Standing::New, "put this one first", "put this one first"),
         ] {
             for (reconcile, expected) in [(false, plain), (true, reconciled)] {
-                let rules = OutputRules { source: String::new(), pairs: PairRule::default(), reconcile };
-                let mut output = OtherOutput::new(
-                    "output.1".to_owned(),
-                    Box::new(Holds(standing.clone())),
-                    "p".to_owned(),
-                    None,
-                );
-                let of_first = if let Standing::At(mark) = &first { mark.lineage.as_deref() } else { None };
-                let of_first = FirstOutput { standing: &first, is_corrected: false, lineage: of_first };
+                let rules = OutputRules { source: "", pairs: &PairRule::default(), reconcile };
+                let sink = Box::new(Holds(standing.clone()));
+                let mut output = OtherOutput::new("output.1".to_owned(), sink, "p".to_owned(), None);
+                let lineage = if let Standing::At(mark) = &first { mark.lineage.as_deref() } else { None };
                 let inspected = output.inspect(Some(&first), &rules);
-                let found = match output.take_over(&of_first, &rules) {
-                    Ok(_) if output.is_corrected() => "corrected".to_owned(),
-                    Ok(_) => "continued".to_owned(),
+                let taken = output.take_over(&first, lineage, &rules);
+                let found = match taken.and_then(|_| output.begin(&first, false, &rules)) {
+                    Ok(()) if output.is_corrected() => "corrected".to_owned(),
+                    Ok(()) => "continued".to_owned(),
                     Err(error) => {
                         assert!(inspected.is_err(), "{error} is said before anything is taken over");
                         crate::pipeline::chain(&error)

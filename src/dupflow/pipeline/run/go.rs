@@ -8,7 +8,7 @@ use super::process_group::{PeerTask, ProcessGroup, failure};
 use crate::pipeline::error::{RunError, chain};
 use crate::pipeline::past::Past;
 use dupflow_connectors::intake::CatchUpLine;
-use dupflow_connectors::mark::{Mark, Standing};
+use dupflow_connectors::mark::Mark;
 use dupflow_connectors::state::{SharedState, Snapshot, StateError, StateOwner};
 use dupflow_core::text::{IdfTable, TextRules};
 use dupflow_core::time::{LiveFrom, Offsets};
@@ -121,7 +121,6 @@ impl ProcessGroup {
                         reading: None,
                         looks: None,
                         is_unlisted: false,
-                        standing: Standing::Forgets,
                         epoch: 0,
                     });
                 }

@@ -19,7 +19,6 @@ use crate::pipeline::commit::{ClockWarning, Commits, Committer, GrowthWarning, K
 use crate::pipeline::continuity::{Continuity, WatchParts};
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::{Latencies, ResumedAt, Summary};
-use crate::pipeline::outputs::{FirstOutput, OutputRules};
 use crate::pipeline::past::Past;
 use dupflow_connectors::intake::{
     Announce, Batch, CatchUp, CatchUpLine, EpochLimits, Peers, Queue, QueueRoom, Source, SourceReader,
@@ -87,36 +86,11 @@ fn find(job: &mut RunJob) -> Result<Past, RunError> {
     }
     let now = job.clock.unix();
     let (source, sink) = (&mut *job.source, &mut *job.sink);
-    let rules = OutputRules {
-        source: job.continuity.source.clone(),
-        pairs: job.stages.scheme.pairs.clone(),
-        reconcile: job.continuity.reconcile,
-    };
-    if !job.continuity.others.is_empty() {
-        // A run that is refused takes nothing over, as far as that can be read before.
-        let first = sink.inspect().map_err(RunError::Sink)?;
-        job.continuity.others.iter_mut().try_for_each(|other| other.inspect(first.as_ref(), &rules))?;
-    }
     let found = Past::find(&job.stages, source, sink, &mut job.continuity, job.first_epoch, now);
-    let mut past = found.map_err(|error| match error {
+    let past = found.map_err(|error| match error {
         RunError::Past(error) => error.of_table(&job.continuity.table).into(),
         error => error,
     })?;
-    for other in &mut job.continuity.others {
-        let first = FirstOutput {
-            standing: &past.standing,
-            is_corrected: past.output_pairs.is_some(),
-            lineage: past.mark.lineage.as_deref(),
-        };
-        let epoch = other.take_over(&first, &rules)?;
-        // Epochs never regress, in any output.
-        past.mark.progress.epoch = past.mark.progress.epoch.max(epoch);
-        past.emits_documents |= other.sink.wants_documents();
-        past.emits_upserts |= other.sink.wants_upserts();
-    }
-    if !job.continuity.others.is_empty() {
-        past.mark.lineage.get_or_insert_with(|| job.continuity.run.clone());
-    }
     if let Some(RetentionTime::Event(at) | RetentionTime::Wall(at)) = past.mark.progress.clock {
         job.status.set_retention_clock(at.seconds());
     }

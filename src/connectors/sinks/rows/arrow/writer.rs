@@ -126,14 +126,13 @@ fn io_error(error: ArrowError) -> io::Error {
 
 impl<W: Write> RowWriter for ArrowRows<W> {
     fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
-        let Self { columns, bytes, .. } = self;
+        // A cluster is as many rows as it has members.
         row.cells(&mut |cells| {
-            for (column, cell) in columns.iter_mut().zip(cells) {
-                *bytes += column.push(*cell)?;
+            for (column, cell) in self.columns.iter_mut().zip(cells) {
+                self.bytes += column.push(*cell)?;
             }
-            Ok(())
-        })?;
-        if self.bytes >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
+            if self.bytes >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
+        })
     }
 
     fn take_over(&mut self) -> io::Result<Standing> {

@@ -176,14 +176,13 @@ impl<W: Write + Send> RowWriter for ParquetRows<W> {
             writer.append_key_value_metadata(KeyValue::new(PROVENANCE.to_owned(), (*whole).to_owned()));
             return Ok(());
         }
-        let Self { columns, bytes, .. } = self;
+        // A cluster is as many rows as it has members.
         row.cells(&mut |cells| {
-            for (column, cell) in columns.iter_mut().zip(cells) {
-                *bytes += column.push(*cell)?;
+            for (column, cell) in self.columns.iter_mut().zip(cells) {
+                self.bytes += column.push(*cell)?;
             }
-            Ok(())
-        })?;
-        if self.bytes >= GROUP_BYTES { self.write_group() } else { Ok(()) }
+            if self.bytes >= GROUP_BYTES { self.write_group() } else { Ok(()) }
+        })
     }
 
     fn take_over(&mut self) -> io::Result<Standing> {

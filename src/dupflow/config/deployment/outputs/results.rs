@@ -137,10 +137,19 @@ impl OutputFormat {
         self.0.name
     }
 
-    /// The format by the extension of a file name; the default if the extension is unknown.
+    /// The format by a file name; the default if the name says none.
     pub fn of_name(path: Option<&Path>) -> Self {
-        let ending = path.and_then(Path::extension).unwrap_or_default().to_ascii_lowercase();
-        Self::value_variants().iter().copied().find(|format| ending == *format.name()).unwrap_or_default()
+        path.and_then(Self::named).unwrap_or_default()
+    }
+
+    /// The format that the extension of a file name says.
+    fn named(path: &Path) -> Option<Self> {
+        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+        let said = promised(path).0.map_or("", FileFormat::name);
+        let all = Self::value_variants().iter().copied();
+        all.clone()
+            .find(|format| ending == *format.name())
+            .or_else(|| all.clone().find(|format| said == format.name()))
     }
 
     /// The names of all, as in a sentence.
@@ -154,17 +163,16 @@ impl OutputFormat {
     /// that is set beside it counts more than the name's.
     pub fn misnamed(path: &Path, is_set: bool) -> Option<String> {
         let rows = format!("rows are {}", Self::names());
-        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
-        if ROW_FORMATS.iter().any(|format| ending == *format.name) {
-            return None;
-        }
         match promised(path) {
             (_, Some(end)) => Some(format!(
                 "{path:?} is compressed by its name, and rows are written as they are: leave {end} out, or \
                     compress standard output"
             )),
-            (None, None) if !is_set => instead_of(path).map(|help| format!("{path:?}: {rows}; {help}")),
-            (Some(FileFormat::Jsonl) | None, None) => None,
+            (None, None) if !is_set && Self::named(path).is_none() => {
+                instead_of(path).map(|help| format!("{path:?}: {rows}; {help}"))
+            }
+            _ if Self::named(path).is_some() => None,
+            (None, None) => None,
             (Some(named), None) => (!is_set)
                 .then(|| format!("{path:?} is {} by its name: {rows}; name another format", named.name())),
         }

@@ -1,5 +1,6 @@
 //! The table `[sink]` of a deployment file.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -58,6 +59,18 @@ impl SinkConfig {
             Self::Kafka { .. } => "kafka",
             Self::Tables(TablesConfig { address: Address::Sqlite(_), .. }) => "sqlite",
             Self::Tables(_) => "postgres",
+        }
+    }
+}
+
+impl fmt::Display for SinkConfig {
+    /// The place, without a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lines { path: None, .. } => f.write_str("standard output"),
+            Self::Lines { path: Some(path), .. } => write!(f, "{path:?}"),
+            Self::Kafka { topic, .. } => write!(f, "topic \"{topic}\""),
+            Self::Tables(tables) => write!(f, "tables of {}", tables.address.name()),
         }
     }
 }
