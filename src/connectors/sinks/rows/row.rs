@@ -179,23 +179,31 @@ pub trait RowWriter {
     /// Any error of the destination.
     fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()>;
 
-    /// See [`Sink::take_over`](crate::sinks::Sink::take_over).
+    /// See [`Sink::take_over`](crate::sinks::Sink::take_over). A format whose file is whole at its end only
+    /// keeps no marks.
     ///
     /// # Errors
     /// Any error of the destination.
-    fn take_over(&mut self) -> io::Result<Standing>;
+    fn take_over(&mut self) -> io::Result<Standing> {
+        Ok(Standing::Forgets)
+    }
 
     /// The durable rows as JSON Lines.
     ///
     /// # Errors
     /// Any error of the destination; [`io::ErrorKind::Unsupported`] if this format cannot be read back.
-    fn lines(&mut self) -> io::Result<Box<dyn BufRead>>;
+    fn lines(&mut self) -> io::Result<Box<dyn BufRead>> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "rows of this format are not read back"))
+    }
 
-    /// See [`Sink::commit`](crate::sinks::Sink::commit).
+    /// See [`Sink::commit`](crate::sinks::Sink::commit). Of a file that is whole at its end no row can be
+    /// read before.
     ///
     /// # Errors
     /// Any error of the destination.
-    fn commit(&mut self, mark: &Mark) -> io::Result<()>;
+    fn commit(&mut self, _: &Mark) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Writes out everything that is still buffered.
     ///

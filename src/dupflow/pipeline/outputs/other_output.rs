@@ -1,9 +1,9 @@
 //! An output beside the first one.
 //!
 //! The first output decides where a run begins. The others are written after it, each with a mark of its own.
-//! One whose mark is the same as that of the first holds the same epochs, and is continued. Any other is
-//! corrected to what has been read when the run is live: one that is behind since the last run ended between
-//! two commits, that was left out for a while, or that is new.
+//! One whose last commit has the number of that of the first holds the same epochs, and is continued. Any
+//! other is corrected to what has been read when the run is live: one that is behind since the last run ended
+//! between two commits, that was left out for a while, that is ahead, or that is new.
 
 use std::collections::BTreeSet;
 use std::fmt;

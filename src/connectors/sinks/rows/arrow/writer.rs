@@ -4,7 +4,7 @@
 //! Rows are buffered until they take [`BATCH_BYTES`], and are then written as a batch. The footer, which
 //! lists the batches, is written by [`RowWriter::finish`].
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
@@ -12,7 +12,6 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
-use crate::mark::{Mark, Standing};
 use crate::sinks::rows::column::{ColumnType, OutputCell};
 use crate::sinks::rows::row::{OutputRow, RowKind, RowWriter};
 
@@ -133,19 +132,6 @@ impl<W: Write> RowWriter for ArrowRows<W> {
             }
             if self.bytes >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
         })
-    }
-
-    fn take_over(&mut self) -> io::Result<Standing> {
-        Ok(Standing::Forgets)
-    }
-
-    fn lines(&mut self) -> io::Result<Box<dyn BufRead>> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "an Arrow file is not read back"))
-    }
-
-    /// Does nothing: the file is read by its footer.
-    fn commit(&mut self, _: &Mark) -> io::Result<()> {
-        Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {

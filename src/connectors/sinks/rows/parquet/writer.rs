@@ -6,7 +6,7 @@
 //! and unreadable before.
 
 use std::fmt;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
@@ -17,7 +17,6 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use crate::mark::{Mark, Standing};
 use crate::sinks::rows::column::{ColumnType, OutputCell};
 use crate::sinks::rows::row::{OutputRow, RowKind, RowWriter};
 
@@ -183,19 +182,6 @@ impl<W: Write + Send> RowWriter for ParquetRows<W> {
             }
             if self.bytes >= GROUP_BYTES { self.write_group() } else { Ok(()) }
         })
-    }
-
-    fn take_over(&mut self) -> io::Result<Standing> {
-        Ok(Standing::Forgets)
-    }
-
-    fn lines(&mut self) -> io::Result<Box<dyn BufRead>> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "a Parquet file is not read back"))
-    }
-
-    /// Does nothing: no row of the file can be read before its footer is written.
-    fn commit(&mut self, _: &Mark) -> io::Result<()> {
-        Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {

@@ -95,7 +95,8 @@ pub(in crate::config::deployment) fn first(settings: &FileSettings) -> Option<Ta
     (!settings.has_table("sink")).then(|| role(first))
 }
 
-/// Reads the outputs beside the first, which has the table `first`; `None`: it is `[sink]`.
+/// Reads the outputs beside the first. If that is an `[[output]]` itself, it is read in the place of `[sink]`
+/// meanwhile, and is none of them.
 pub(in crate::config::deployment) fn others(
     settings: &mut FileSettings,
     source: &SourceConfig,
