@@ -47,15 +47,22 @@ pub static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 mod tests {
     use super::*;
 
+    fn features_of(package: &str) -> Vec<String> {
+        let package: toml::Table = package.parse().unwrap();
+        let mut names: Vec<_> = package["features"].as_table().unwrap().keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// A message says how to build a program and a wheel with a feature that is missing.
     #[test]
-    fn features_are_those_of_the_package() {
-        let package: toml::Table = include_str!("../../Cargo.toml").parse().unwrap();
-        let mut known: Vec<&str> =
-            package["features"].as_table().unwrap().keys().map(String::as_str).collect();
-        known.retain(|name| !["default", "full"].contains(name));
-        known.sort_unstable();
+    fn features_are_those_of_the_packages() {
+        let mut known = features_of(include_str!("../../Cargo.toml"));
+        known.retain(|name| !["default", "full"].contains(&name.as_str()));
         let mut listed: Vec<&str> = FEATURES.iter().map(|(name, _)| *name).collect();
         listed.sort_unstable();
         assert_eq!(listed, known);
+        known.retain(|name| !["abomonation", "failpoints", "tls"].contains(&name.as_str()));
+        assert_eq!(features_of(include_str!("../../python/Cargo.toml")), known);
     }
 }
