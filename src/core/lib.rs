@@ -119,8 +119,6 @@ pub mod pair_rule;
 pub mod probability;
 #[doc(hidden)]
 pub mod reconcile;
-#[doc(hidden)]
-pub mod run;
 pub mod sketch;
 pub mod text;
 pub mod time;

@@ -34,12 +34,18 @@
 //! ```
 
 pub use dupflow_connectors as connectors;
-pub use dupflow_core as core;
 pub use dupflow_engine as engine;
 #[cfg(feature = "lab")]
 pub use dupflow_lab as lab;
 #[cfg(feature = "monitor")]
 pub use dupflow_monitor as monitor;
+
+/// The computation without its engine; and `run`, what the parts of a run share.
+pub mod core {
+    pub use dupflow_core::*;
+    #[doc(hidden)]
+    pub use dupflow_run as run;
+}
 
 pub mod cli;
 pub mod config;

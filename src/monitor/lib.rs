@@ -17,6 +17,8 @@
 //! - The monitor listens on an address other than loopback only with a token ([`Endpoint`]).
 //! - It keeps no text of a document.
 
+#[doc(hidden)]
+pub mod cluster_history;
 mod guard;
 mod metrics;
 pub mod page;

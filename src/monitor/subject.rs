@@ -10,12 +10,12 @@ use super::View;
 use dupflow_core::block::HotBlocks;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::Evidence;
-use dupflow_core::run::metrics::Metrics;
-use dupflow_core::run::query::QueryQueue;
-use dupflow_core::run::status::Status;
-use dupflow_core::run::view_tables::ViewTables;
-use dupflow_core::run::watch::WatchBook;
 use dupflow_core::time::Clock;
+use dupflow_run::metrics::Metrics;
+use dupflow_run::query::QueryQueue;
+use dupflow_run::status::Status;
+use dupflow_run::view_tables::ViewTables;
+use dupflow_run::watch::WatchBook;
 
 /// A run. All fields except the first three may be absent; requests that need an absent one are answered with
 /// 501.

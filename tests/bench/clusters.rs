@@ -7,12 +7,12 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use dupflow::core::cluster::history::History;
 use dupflow::core::cluster::{ClusterKind, Clusters};
 use dupflow::core::doc::DocId;
 use dupflow::core::oracle;
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow::core::time::EpochSeconds;
+use dupflow::monitor::cluster_history::History;
 
 fn change((a, b): (u32, u32), diff: isize) -> Delta {
     let id = |n: u32| DocId::new(&format!("document/{n:06}")).expect("a short id");

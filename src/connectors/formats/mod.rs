@@ -126,7 +126,7 @@ pub(crate) fn parquet_lacks(file: Arc<dyn RandomAccess>, columns: &WantedColumns
 /// Without the feature `parquet` no file is read.
 #[cfg(not(feature = "parquet"))]
 pub(crate) fn parquet_lacks(_: Arc<dyn RandomAccess>, _: &WantedColumns) -> Option<String> {
-    Some(dupflow_core::run::missing_feature("Parquet", "parquet"))
+    Some(dupflow_run::missing_feature("Parquet", "parquet"))
 }
 
 /// Bytes of rows that are read ahead: several row groups, which are large.
@@ -149,7 +149,7 @@ pub(crate) fn parquet(file: Arc<dyn RandomAccess>, columns: &WantedColumns) -> B
 /// Without the feature `parquet`, a file gives only an error.
 #[cfg(not(feature = "parquet"))]
 pub(crate) fn parquet(_: Arc<dyn RandomAccess>, _: &WantedColumns) -> Box<dyn RowReader> {
-    Box::new(Failed(failed(BadRecord::Unreadable, dupflow_core::run::missing_feature("Parquet", "parquet"))))
+    Box::new(Failed(failed(BadRecord::Unreadable, dupflow_run::missing_feature("Parquet", "parquet"))))
 }
 
 /// A file that cannot be read at all.

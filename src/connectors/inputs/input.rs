@@ -6,7 +6,7 @@ use std::sync::Arc;
 #[cfg(feature = "object-store")]
 use super::remote::StoredObject;
 use crate::formats::{FileFormat, InputLayout, by_name};
-use dupflow_core::run::missing_feature;
+use dupflow_run::missing_feature;
 
 /// One input, and how its records are to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use super::table_folder::{TableFolder, TablesAbove};
 use crate::formats::InputLayout;
 use crate::intake::SourceError;
 #[cfg(not(feature = "object-store"))]
-use dupflow_core::run::missing_feature;
+use dupflow_run::missing_feature;
 
 impl Input {
     /// The inputs that the arguments name. `-` is standard input; a pattern (`crawl/**/*.warc.gz`) stands for

@@ -14,10 +14,10 @@ use crate::intake::{
     Announce, AsOf, BadRecords, ChangedRecord, EpochLimits, InputLog, OffsetGap, PastInputs, Queue,
     Resumption, Source, SourceError, SourceInfo, SourceReader, TableLog, Texts,
 };
-use dupflow_core::run::backlog::Backlog;
-use dupflow_core::run::origins::Origins;
 use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Clock, Epoch, LastRecord, Offsets};
+use dupflow_run::backlog::Backlog;
+use dupflow_run::origins::Origins;
 
 /// Called with the last epoch after everything has been read. That epoch closes soon after, not before.
 type AllRead = Box<dyn FnOnce(Epoch) + Send>;

@@ -8,8 +8,8 @@ use crate::formats::feed::LineRules;
 use crate::formats::{KeyedRecords, line_length};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocId, Letter, Position};
-use dupflow_core::run::watch::WatchChange;
 use dupflow_core::time::LastRecord;
+use dupflow_run::watch::WatchChange;
 
 /// Records of one input and one partition, in order of offset, not yet decoded.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,10 +17,10 @@ use super::table_log::TableLog;
 use super::texts::Texts;
 use crate::formats::InputProgress;
 use crate::mark::{InputList, TableLook};
-use dupflow_core::run::backlog::Backlog;
-use dupflow_core::run::origins::Origins;
 use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Clock, LastRecord, Offsets};
+use dupflow_run::backlog::Backlog;
+use dupflow_run::origins::Origins;
 
 /// Publishes how far the output covers a source: all records before these offsets (exclusive).
 pub type Announce = Box<dyn FnMut(&Offsets) + Send>;

@@ -28,8 +28,8 @@ use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::{ClusterReport, Clusters};
 use dupflow_core::doc::Letter;
 use dupflow_core::pair::{Delta, DocPair};
-use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::{Epoch, EpochTimes, Progress};
+use dupflow_run::metrics::Metrics;
 
 /// Writes every change of clusters, epoch by epoch. Flushes at each commit, so that a reader sees whole
 /// epochs.
@@ -166,7 +166,7 @@ mod tests {
     use dupflow_core::cluster::ClusterKind;
     use dupflow_core::doc::DocId;
     use dupflow_core::pair::{DocPair, Evidence, Pair, Similarity};
-    use dupflow_core::run::metrics::Counter;
+    use dupflow_run::metrics::Counter;
 
     /// Deltas of four epochs: `+ab` inserts the pair of a and b, `-ab` removes it.
     const HISTORY: [&str; 4] = ["+ab +bc +xy", "+cd", "+de", "-bc +\"z"];

@@ -14,8 +14,8 @@ use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
-use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::{Epoch, Progress, unix_milliseconds};
+use dupflow_run::metrics::Metrics;
 
 /// Writes decisions epoch by epoch, by id within an epoch. Flushes at each commit, so that a reader sees
 /// whole epochs.

@@ -15,10 +15,10 @@ use super::notice_board::NoticeBoard;
 use crate::intake::{Batch, Closed, Queue};
 use dupflow_core::doc::{DocId, without_separators};
 use dupflow_core::hash;
-use dupflow_core::run::watch::{
+use dupflow_core::text::{Featurizer, TextRules};
+use dupflow_run::watch::{
     DurableNotice, WatchBook, WatchChange, WatchEntry, WatchOrigin, WatchRefusal, WatchState,
 };
-use dupflow_core::text::{Featurizer, TextRules};
 
 /// Texts of one batch, in bytes, approximately.
 const BATCH_BYTES: usize = 256 << 10;

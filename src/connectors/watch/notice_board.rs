@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use dupflow_core::run::watch::{DurableNotice, HookState};
 use dupflow_core::time::{Clock, SystemClock};
+use dupflow_run::watch::{DurableNotice, HookState};
 
 /// Marks of times that are held; the file may grow for days while a receiver is down.
 const MARKS: usize = 1024;

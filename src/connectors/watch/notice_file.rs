@@ -22,8 +22,8 @@ use crate::owned::OwnedFile;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::SharesBeside;
 use dupflow_core::reconcile::Reconcile;
-use dupflow_core::run::watch::{DurableNotice, Notice, WatchMatch};
 use dupflow_core::time::Epoch;
+use dupflow_run::watch::{DurableNotice, Notice, WatchMatch};
 
 /// A line of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

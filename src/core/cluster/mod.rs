@@ -25,13 +25,12 @@
 //! pair, and every document in a pair, once.
 //!
 //! [`Components`] labels documents without a limit, and without reporting the rest of a component.
-//! [`history`] records events of clusters over time. [`KeepRule`] selects one document of a cluster.
+//! [`KeepRule`] selects one document of a cluster.
 
 mod clusters;
 mod components;
 mod forest;
 mod graph;
-pub mod history;
 mod keep;
 mod neighbours;
 mod report;

@@ -1,8 +1,7 @@
 //! Storage that grows in small steps: [`Rows`], [`SharedRows`] and a [`Slab`] at fixed addresses in memory, a
 //! [`SpilledSlab`] whose values are in a file, [`PackedTables`], [`OrderedRows`] and a [`HashIndex`]. All
-//! but the file shrink too. And an [`EndedMap`], which is bounded.
+//! but the file shrink too.
 
-mod ended_map;
 mod hash_index;
 mod ordered_rows;
 mod packed_table;
@@ -11,7 +10,6 @@ mod shared_rows;
 mod slab;
 mod spill;
 
-pub use ended_map::EndedMap;
 pub use hash_index::HashIndex;
 pub use ordered_rows::OrderedRows;
 pub use packed_table::PackedTables;

@@ -15,8 +15,8 @@ use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::description::{Description, Difference};
 use dupflow_core::doc::fields::FieldRule;
 use dupflow_core::pair_rule::PairRule;
-use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_engine::dataflow::HELD_FIELDS;
+use dupflow_run::metrics::{Counter, Metrics};
 
 /// The setting that earlier versions did not describe.
 pub(super) const ENVELOPE: &str = "sink.envelope";

@@ -23,7 +23,7 @@ use dupflow_connectors::inputs::Input;
 use dupflow_connectors::intake::BadRecords;
 use dupflow_connectors::sinks::OutputProvenance;
 use dupflow_core::doc::fields::FieldRule;
-use dupflow_core::run::metrics::{Counter, Counts, Metrics};
+use dupflow_run::metrics::{Counter, Counts, Metrics};
 
 /// The version of the format; another one is not read.
 const FORMAT: u32 = 1;

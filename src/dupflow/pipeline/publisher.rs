@@ -15,8 +15,8 @@ use super::error::{RunError, chain};
 use dupflow_connectors::failpoint;
 use dupflow_connectors::state::{StateError, StatePosition, StoredState};
 use dupflow_core::doc::changes::Changes;
-use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::Epoch;
+use dupflow_run::metrics::{Counter, Metrics};
 
 /// First pause before a retry; it doubles with each failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);

@@ -9,9 +9,9 @@ use super::error::RunError;
 use dupflow_connectors::intake::SourceInfo;
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::state::{Snapshot, StatePosition, StoredState};
-use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::Offsets;
 use dupflow_engine::dataflow::{is_kept_slot, kept_position};
+use dupflow_run::metrics::{Counter, Metrics};
 
 /// Most documents that a message names.
 const NAMED: usize = 5;

@@ -13,10 +13,10 @@ use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::pair::DocPair;
-use dupflow_core::run::metrics::Metrics;
 use dupflow_core::text::IdfTable;
 use dupflow_core::time::{LastRecord, Offsets, RetentionTime, TableInForce, UnixTime};
 use dupflow_engine::dataflow::Stages;
+use dupflow_run::metrics::Metrics;
 
 /// Seconds by which the clock of retention may be ahead of the machine's, inclusive, without a warning and
 /// without being set back: corrections of a clock are smaller.

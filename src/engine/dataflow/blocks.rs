@@ -25,8 +25,8 @@ use dupflow_core::block::HotChange;
 use dupflow_core::block::index::{BlockIndex, SketchHead};
 use dupflow_core::hash::SketchId;
 use dupflow_core::pair::Pair;
-use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::Epoch;
+use dupflow_run::metrics::Counter;
 
 /// The blocks of a worker.
 type WorkerBlocks = BlockIndex<SketchesByPlace>;

@@ -22,8 +22,8 @@ use dupflow_core::block::index::SketchHead;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::{self, SketchId};
 use dupflow_core::pair::{Cause, DocPair, Evidence, Pair, Similarity};
-use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::Epoch;
+use dupflow_run::metrics::Counter;
 
 /// Memberships whose sketches are prefetched together.
 const PREFETCHED: usize = 32;

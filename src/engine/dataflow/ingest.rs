@@ -25,11 +25,11 @@ use crate::dataflow::documents::retain::Tick;
 use dupflow_core::doc::fields::FieldFlaws;
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::filter::PairFilter;
-use dupflow_core::run::metrics::Counter;
-use dupflow_core::run::origins::Origins;
-use dupflow_core::run::watch::WatchChange;
 use dupflow_core::sketch::SketchMaker;
 use dupflow_core::time::{Epoch, UnixTime};
+use dupflow_run::metrics::Counter;
+use dupflow_run::origins::Origins;
+use dupflow_run::watch::WatchChange;
 
 /// Epochs that may be open at once: enough to keep every stage busy, few enough to bound memory.
 const EPOCHS_IN_FLIGHT: Epoch = 4;

@@ -3,8 +3,8 @@
 //! A batch is the records of one epoch that were read together; it may be empty.
 
 use dupflow_core::doc::{DocEvent, Letter, Position};
-use dupflow_core::run::watch::WatchChange;
 use dupflow_core::time::{Epoch, LastRecord};
+use dupflow_run::watch::WatchChange;
 
 /// The answer of [`Intake::pull`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

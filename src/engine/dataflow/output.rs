@@ -21,12 +21,12 @@ use super::{Deltas, Stages};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocChange, Letter, Position, UpsertedDoc};
 use dupflow_core::pair::{Cause, Delta, DocPair};
-use dupflow_core::run::metrics::{Counter, Metrics};
-use dupflow_core::run::watch::{Notice, WatchMatch};
 use dupflow_core::time::{
     Epoch, LastRecord, LiveFrom, Offsets, Progress, RetentionTime, TableInForce, UnixTime,
 };
 use dupflow_core::views::{ViewDelta, ViewRow};
+use dupflow_run::metrics::{Counter, Metrics};
+use dupflow_run::watch::{Notice, WatchMatch};
 
 /// The results of one epoch, from all workers.
 #[derive(Clone, Debug, Default, PartialEq)]

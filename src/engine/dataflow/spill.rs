@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::stages::{Spill, Stages};
 use dupflow_core::memory::{RowValue, SpillCounts, SpilledSlab};
-use dupflow_core::run::metrics::{Counter, Metrics};
+use dupflow_run::metrics::{Counter, Metrics};
 
 /// Words of a document's row.
 pub(super) const DOCUMENT_WORDS: usize = 7;

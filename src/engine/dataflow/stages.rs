@@ -14,13 +14,13 @@ use dupflow_core::doc::fields::{FieldRow, FieldRule, FieldRules};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::PairFilter;
 use dupflow_core::memory::SpillPlace;
-use dupflow_core::run::metrics::Metrics;
-use dupflow_core::run::origins::Origins;
-use dupflow_core::run::query::QueryQueue;
 use dupflow_core::sketch::Scheme;
 use dupflow_core::text::IdfTable;
 use dupflow_core::time::{LiveFrom, Progress, UnixTime};
 use dupflow_core::views::ViewPlan;
+use dupflow_run::metrics::Metrics;
+use dupflow_run::origins::Origins;
+use dupflow_run::query::QueryQueue;
 
 /// What the dataflow computes, where it begins, and what it shares with the rest of the process.
 ///
@@ -59,7 +59,7 @@ pub struct Stages {
     pub views: Arc<[ViewPlan]>,
     /// Whether each closed epoch carries the documents that it [upserts](dupflow_core::doc::UpsertedDoc).
     pub emits_upserts: bool,
-    /// Whether there is a list of [watches](dupflow_core::run::watch): each closed epoch carries its notices.
+    /// Whether there is a list of [watches](dupflow_run::watch): each closed epoch carries its notices.
     pub watches: bool,
     /// Whether each closed epoch carries the greatest time of its events.
     pub times: bool,

@@ -26,9 +26,9 @@ use dupflow_core::doc::DocId;
 use dupflow_core::filter::Verdict;
 use dupflow_core::hash::SketchId;
 use dupflow_core::pair::{Evidence, Pair, Similarity};
-use dupflow_core::run::metrics::Counter;
 use dupflow_core::sketch::{Sketch, SketchRef};
 use dupflow_core::time::Epoch;
+use dupflow_run::metrics::Counter;
 
 /// A sketch on its way to the partners that one worker owns.
 #[derive(Clone, Debug, Serialize, Deserialize)]

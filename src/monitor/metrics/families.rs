@@ -2,11 +2,11 @@
 
 use super::encoder::{MetricKind, SampleWriter};
 use super::{MetricRow, MetricScrape};
-use dupflow_core::run::backlog::UnreadRecords;
-use dupflow_core::run::metrics::Counter;
-use dupflow_core::run::status::Phase;
-use dupflow_core::run::watch::HookState;
 use dupflow_core::time::unix_seconds;
+use dupflow_run::backlog::UnreadRecords;
+use dupflow_run::metrics::Counter;
+use dupflow_run::status::Phase;
+use dupflow_run::watch::HookState;
 
 /// Writes the samples of a family.
 pub(super) type Write = Box<dyn Fn(&MetricScrape, &mut SampleWriter<'_>) + Send + Sync>;

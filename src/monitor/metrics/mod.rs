@@ -24,9 +24,9 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
 use crate::guard::refusals::CountsByReason;
-use dupflow_core::run::metrics::Counts;
-use dupflow_core::run::status::Status;
-use dupflow_core::run::watch::WatchState;
+use dupflow_run::metrics::Counts;
+use dupflow_run::status::Status;
+use dupflow_run::watch::WatchState;
 use encoder::SampleWriter;
 use families::{Family, all};
 

@@ -14,7 +14,7 @@ use super::export::{ListCell, ListExport, ListFormat, ListRow, ROWS, check_whole
 use super::pairs::{decode, encode, id, limit, no_cursor};
 use super::{ErrorAnswer, RouteState};
 use crate::View;
-use dupflow_core::cluster::history::{
+use crate::cluster_history::{
     ClusterCursor, ClusterEnd, ClusterEvent, ClusterOrder, EndedCluster, LiveCluster,
 };
 use dupflow_core::doc::DocId;

@@ -17,8 +17,8 @@ use super::{ErrorAnswer, RouteState};
 use crate::view::PairDetails;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::SharesBeside;
-use dupflow_core::run::query::{LastEvent, SimilarDocument};
 use dupflow_core::time::Epoch;
+use dupflow_run::query::{LastEvent, SimilarDocument};
 
 /// Maximum number of pairs that are searched for a given one.
 const MANY: usize = 1 << 20;

@@ -17,8 +17,8 @@ use crate::subject::{ReadText, TextReader, TextUnavailable};
 use crate::view::PairDetails;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::SharesBeside;
-use dupflow_core::run::query::{self, Answer, LastEvent};
 use dupflow_core::time::Epoch;
+use dupflow_run::query::{self, Answer, LastEvent};
 
 /// Maximum number of pairs that an answer lists; the most similar ones.
 pub(super) const PAIRS: usize = 1000;

@@ -16,7 +16,7 @@ use crate::guard::proxies::RequestClient;
 use crate::guard::refusals::RefusalReason;
 use crate::metrics::{self, MetricScrape, ViewCounts, process};
 use crate::page;
-use dupflow_core::run::view_tables::ViewTables;
+use dupflow_run::view_tables::ViewTables;
 
 /// Maximum size of the login form in bytes.
 const FORM_BYTES: usize = 8 << 10;

@@ -15,14 +15,14 @@ use utoipa::ToSchema;
 
 use super::{ErrorAnswer, RouteState};
 use crate::View;
+use crate::cluster_history::History;
 use crate::guard::refusals::RefusalReason;
 use crate::stream::BodyStream;
 use crate::subject::Pipeline;
 use crate::view::ViewUnavailable;
-use dupflow_core::cluster::history::History;
 use dupflow_core::pair::SharesBeside;
-use dupflow_core::run::query::{Answer, Query, Refusal, SimilarDocument};
 use dupflow_core::time::Epoch;
+use dupflow_run::query::{Answer, Query, Refusal, SimilarDocument};
 
 /// Default and maximum number of documents in an answer.
 const TOP: usize = 20;

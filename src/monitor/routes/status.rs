@@ -15,10 +15,10 @@ use crate::subject::MonitoredRun;
 use crate::view::ViewUnavailable;
 use crate::view::history::{HistoryGap, HistoryInfo};
 use dupflow_core::doc::DocId;
-use dupflow_core::run::backlog::UnreadRecords;
-use dupflow_core::run::metrics::Counter;
-use dupflow_core::run::status::{BeginningStatus, Phase};
 use dupflow_core::time::unix_seconds;
+use dupflow_run::backlog::UnreadRecords;
+use dupflow_run::metrics::Counter;
+use dupflow_run::status::{BeginningStatus, Phase};
 
 /// The state of a run.
 #[derive(Serialize, ToSchema)]

@@ -44,8 +44,8 @@ pub(super) use pairs::{PairDetails, PairMap, RANGES};
 pub(super) use ring::{DeltaPiece, Ring, StreamPosition};
 pub(super) use walk::{Walk, WalkStep};
 
+use crate::cluster_history::History;
 use dupflow_core::cluster::Clusters;
-use dupflow_core::cluster::history::History;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Pair;
 use dupflow_core::time::Epoch;

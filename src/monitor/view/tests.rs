@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::pairs::{PairMap, PairQuery, Since};
 use super::ranking::{RankedBy, Ranking};
 use super::{PIECE, View, ViewContents, ViewUnavailable};
-use dupflow_core::cluster::history::History;
+use crate::cluster_history::History;
 use dupflow_core::cluster::{ClusterKind, Clusters};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use super::layout::{FileFormat, PACKED, by_name};
 use super::storage::{Compression, window_above_bound};
 use containers::{Help, container, is_text};
-use dupflow_core::run::missing_feature;
+use dupflow_run::missing_feature;
 use shapes::{Markup, json, markup, wide};
 
 /// Why an input with this (decompressed) beginning cannot be read in `format`, with a command that helps.

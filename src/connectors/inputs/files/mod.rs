@@ -26,9 +26,9 @@ use crate::intake::{
     BadRecords, Cutter, EpochLimits, EpochRule, FileOrder, InputLog, PARTITION, PastInputs, Queue, ReadEnd,
     Resumption, Share, Source, SourceError, SourceReader, SpanEnd, Speed, Texts,
 };
-use dupflow_core::run::origins::Origins;
 use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Clock, Offsets};
+use dupflow_run::origins::Origins;
 use reading::InputReading;
 use revisits::Revisits;
 

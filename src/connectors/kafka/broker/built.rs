@@ -7,7 +7,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 
 use crate::credential::Credential;
-use dupflow_core::run::missing_feature;
+use dupflow_run::missing_feature;
 
 type ClientSettings = BTreeMap<String, Credential>;
 

@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn settings_of_missing_features_are_rejected() {
         let rebuild =
-            |name: &str, what: &str| format!("{name}: {}", dupflow_core::run::missing_feature(what, "tls"));
+            |name: &str, what: &str| format!("{name}: {}", dupflow_run::missing_feature(what, "tls"));
         assert_eq!(problems(&[("security.protocol", "SSL")]), [rebuild("security.protocol", "TLS")]);
         assert_eq!(
             problems(&[("security.protocol", "sasl_plaintext"), ("sasl.mechanisms", "SCRAM-SHA-512")]),

@@ -21,8 +21,8 @@ use crate::sinks::{DecisionMode, OutputGuard, PairStyle, Sink, StandardError};
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
-use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::{Epoch, EpochTimes, Progress};
+use dupflow_run::metrics::Metrics;
 
 /// How long [`Sink::inspect`] waits for open transactions. Those of a healthy run end sooner.
 const INSPECT_WAIT: Duration = Duration::from_secs(2);

@@ -57,9 +57,9 @@ use crate::intake::{
     Texts,
 };
 use crate::kafka::broker::Admin;
-use dupflow_core::run::backlog::Backlog;
 use dupflow_core::text::TextColumns;
 use dupflow_core::time::{LastRecord, Offsets, unix_milliseconds};
+use dupflow_run::backlog::Backlog;
 
 pub use policy::watches_expire;
 pub use topic::Kafka;

@@ -7,7 +7,7 @@ use crate::formats::RecordShape;
 use crate::intake::{AsOf, EpochLimits, SourceError};
 use crate::kafka::Start;
 use crate::kafka::broker::{Connection, Consumer, KafkaFailure, close_in_background};
-use dupflow_core::run::backlog::Backlog;
+use dupflow_run::backlog::Backlog;
 
 /// A topic as source.
 #[derive(Clone, Debug)]

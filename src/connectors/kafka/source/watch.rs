@@ -19,8 +19,8 @@ use rdkafka::topic_partition_list::Offset;
 use super::topic::{DetachedClient, Kafka};
 use crate::intake::SourceError;
 use crate::kafka::broker::KafkaFailure;
-use dupflow_core::run::backlog::{Backlog, UnreadRecords};
 use dupflow_core::time::{Clock, SystemClock};
+use dupflow_run::backlog::{Backlog, UnreadRecords};
 
 /// Interval of the measurements.
 const EVERY: Duration = Duration::from_secs(1);

@@ -11,7 +11,7 @@ use crate::sinks::rows::cluster_json::ReportChange;
 use dupflow_core::cluster::{ClusterReport, Clusters};
 use dupflow_core::doc::{DocChange, UpsertedDoc};
 use dupflow_core::pair::Delta;
-use dupflow_core::run::metrics::Metrics;
+use dupflow_run::metrics::Metrics;
 
 /// See the [module](super). The calls are those of [`Sink`](crate::sinks::Sink), in its order.
 #[derive(Debug)]

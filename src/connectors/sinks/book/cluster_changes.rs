@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::sinks::rows::cluster_json::ReportChange;
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::reconcile::Reconcile;
-use dupflow_core::run::metrics::{Counter, Metrics};
+use dupflow_run::metrics::{Counter, Metrics};
 
 /// The changes of clusters that an output lacks.
 #[derive(Debug)]

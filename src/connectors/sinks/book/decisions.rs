@@ -11,7 +11,7 @@ use dupflow_core::doc::{DocChange, DocId, Facts, Position, UpsertedDoc};
 use dupflow_core::hash;
 use dupflow_core::pair::Delta;
 use dupflow_core::reconcile::Reconcile;
-use dupflow_core::run::metrics::{Counter, Metrics};
+use dupflow_run::metrics::{Counter, Metrics};
 
 /// The corpus as decisions need it beside its pairs: the live documents and their clusters. Memory: about 100
 /// bytes for each live document.

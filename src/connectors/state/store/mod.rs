@@ -161,7 +161,7 @@ pub fn at(location: &str) -> Result<Box<dyn Store>, StateError> {
         #[cfg(not(feature = "object-store"))]
         Some((scheme, _)) => Err(refused(format!(
             "expected a path or \"file://\", found \"{scheme}://\": {}",
-            dupflow_core::run::missing_feature("object stores", "object-store")
+            dupflow_run::missing_feature("object stores", "object-store")
         ))),
     }
 }

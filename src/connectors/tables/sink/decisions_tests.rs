@@ -8,7 +8,7 @@ use crate::sinks::{Decision, Repetition};
 use crate::tables::database::Address;
 use dupflow_core::doc::Position;
 use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
-use dupflow_core::run::metrics::Metrics;
+use dupflow_run::metrics::Metrics;
 
 fn doc(text: &str) -> DocId {
     DocId::new(text).unwrap()

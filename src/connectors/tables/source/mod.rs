@@ -72,9 +72,9 @@ use crate::intake::{
 };
 use crate::mark::TableLook;
 use crate::tables::database::{DatabaseFailure, retry_until_reachable};
-use dupflow_core::run::backlog::Backlog;
 use dupflow_core::text::TextColumns;
 use dupflow_core::time::Offsets;
+use dupflow_run::backlog::Backlog;
 
 pub use table::{DatabaseTable, Regression, Relation, RoundOverlap};
 

@@ -14,8 +14,8 @@ use crate::intake::{
 use crate::mark::TableLook;
 use crate::tables::database::{DatabaseFailure, is_of_limit, is_told};
 use dupflow_core::doc::{Letter, Position};
-use dupflow_core::run::backlog::Backlog;
 use dupflow_core::time::{Clock, SystemClock};
+use dupflow_run::backlog::Backlog;
 
 /// A batch is pushed once it has this many bytes or records.
 const BATCH_BYTES: usize = 128 << 10;

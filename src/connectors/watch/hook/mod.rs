@@ -37,8 +37,8 @@ use super::notice_board::{MoreNotices, NoticeBoard};
 use super::notice_file::{NoticeLine, parse};
 use crate::failpoint;
 use crate::owned::OwnedFile;
-use dupflow_core::run::watch::HookState;
 use dupflow_core::time::Clock;
+use dupflow_run::watch::HookState;
 
 /// Deliveries after which the cursor is stored.
 const STORED_EVERY: u64 = 32;

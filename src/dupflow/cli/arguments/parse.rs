@@ -16,7 +16,7 @@ use clap::{Arg, Command, CommandFactory, Parser, ValueEnum};
 use super::problems::Problems;
 use crate::cli::Cli;
 use crate::config::{EmitKind, MOST_WORKERS};
-use dupflow_core::run::missing_feature;
+use dupflow_run::missing_feature;
 
 /// What a replay emits: a name, or "rejected:N".
 #[derive(Clone, Copy, Debug)]

@@ -36,8 +36,8 @@ use crate::pipeline::{self, RunJob, Summary};
 use crate::plural::count;
 use dupflow_connectors::inputs::{Files, Input, Staying};
 use dupflow_connectors::intake::EpochRule;
-use dupflow_core::run::query::{Answer, Query, Refusal};
 use dupflow_core::text;
+use dupflow_run::query::{Answer, Query, Refusal};
 
 /// Most queries in progress at a time: enough to keep the workers busy.
 const AT_ONCE: usize = 256;

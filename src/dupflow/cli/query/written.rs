@@ -8,7 +8,7 @@ use super::ask;
 use crate::cli::ReportFormat;
 use crate::config::Plan;
 use dupflow_core::pair::{Evidence, SharesBeside};
-use dupflow_core::run::query::{Answer, SimilarDocument};
+use dupflow_run::query::{Answer, SimilarDocument};
 
 /// An answer of a run in this process or of another one.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
 
 use crate::pipeline::RunJob;
-use dupflow_core::run::metrics::Counter;
+use dupflow_run::metrics::Counter;
 
 /// A progress line on the terminal; nothing if standard error is no terminal.
 pub(super) struct ProgressLine {

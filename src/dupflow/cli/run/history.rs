@@ -13,10 +13,10 @@ use crate::pipeline::{Published, Publisher, PublisherSettings, PublisherStop, ch
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::state::{self, StateError, StatePosition, StoredState};
 use dupflow_core::doc::changes::Changes;
-use dupflow_core::run::metrics::{Counter, Metrics};
-use dupflow_core::run::status::Status;
 use dupflow_core::time::{Epoch, Progress};
 use dupflow_monitor::{EachRecord, HistoryStore};
+use dupflow_run::metrics::{Counter, Metrics};
+use dupflow_run::status::Status;
 
 /// Bytes of waiting changes from which on the view waits.
 const BEHIND_BYTES: usize = 64 << 20;

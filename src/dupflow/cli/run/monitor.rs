@@ -17,7 +17,6 @@ use dupflow_core::block::HotBlocks;
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::{Delta, Evidence, Similarity};
-use dupflow_core::run::watch::WatchBook;
 use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Html, TextPiece, TextRules, common_passages, readable};
 use dupflow_core::time::{Epoch, EpochTimes};
@@ -26,6 +25,7 @@ use dupflow_monitor::{
     AddressRange, Compare, ComparedTexts, Endpoint, Feeder, HotBlockInfo, InputBytes, KeptHistory, Monitor,
     MonitorLimits, MonitoredRun, Pipeline, ReadText, TextReader, TextUnavailable, View, ViewContents,
 };
+use dupflow_run::watch::WatchBook;
 
 impl Follower for Feeder {
     fn stands(&self, epoch: Epoch) {

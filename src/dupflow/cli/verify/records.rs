@@ -82,7 +82,7 @@ fn rows(path: &Path) -> anyhow::Result<Box<dyn Iterator<Item = Record>>> {
 /// A Parquet file, which this build cannot read.
 #[cfg(not(feature = "parquet"))]
 fn rows(path: &Path) -> anyhow::Result<Box<dyn Iterator<Item = Record>>> {
-    let missing = dupflow_core::run::missing_feature("Parquet", "parquet");
+    let missing = dupflow_run::missing_feature("Parquet", "parquet");
     anyhow::bail!("{path:?} is a Parquet file, and {missing}")
 }
 
@@ -122,6 +122,6 @@ fn batches(path: &Path) -> anyhow::Result<Box<dyn Iterator<Item = Record>>> {
 /// An Arrow file, which this build cannot read.
 #[cfg(not(feature = "arrow"))]
 fn batches(path: &Path) -> anyhow::Result<Box<dyn Iterator<Item = Record>>> {
-    let missing = dupflow_core::run::missing_feature("Arrow", "arrow");
+    let missing = dupflow_run::missing_feature("Arrow", "arrow");
     anyhow::bail!("{path:?} is an Arrow file, and {missing}")
 }

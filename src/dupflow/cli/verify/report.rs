@@ -11,7 +11,7 @@ use crate::cli::audit::{COMPANION_SUFFIX, companion};
 use crate::pipeline::{CountsRecord, Provenance};
 use dupflow_connectors::digest::InputDigest;
 #[cfg(not(feature = "parquet"))]
-use dupflow_core::run::missing_feature;
+use dupflow_run::missing_feature;
 
 /// Most bytes of a stats file or of a companion file.
 const MOST_BYTES: u64 = 256 << 20;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::values::{path, secret, secret_in_file, time};
 use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind};
 use dupflow_connectors::credential::Credential;
-use dupflow_core::run::missing_feature;
+use dupflow_run::missing_feature;
 
 /// The problem of a monitor that this build does not have.
 pub fn without_monitor() -> String {

@@ -10,7 +10,7 @@ use super::outputs::SinkConfig;
 use super::values::{path, time, topic_name};
 use crate::config::settings::{FileSettings, ProblemKind};
 use dupflow_core::doc::retention;
-use dupflow_core::run::missing_feature;
+use dupflow_run::missing_feature;
 
 /// The most that `state.commit_every` may be, inclusive.
 const MAX_INTERVAL: Duration = Duration::from_secs(3600);

@@ -7,7 +7,7 @@ use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemK
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::formats::named_path;
 use dupflow_connectors::intake::interval;
-use dupflow_core::run::missing_feature;
+use dupflow_run::missing_feature;
 
 /// A secret; no message shows it.
 pub(super) fn secret(settings: &mut FileSettings, key: &str) -> Option<Credential> {

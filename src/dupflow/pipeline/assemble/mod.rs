@@ -38,11 +38,11 @@ use dupflow_connectors::state::{self, SharedState, StoredState};
 use dupflow_connectors::tables::TableOutput;
 use dupflow_core::description::Description;
 use dupflow_core::doc::fields::FieldRules;
-use dupflow_core::run::metrics::Metrics;
-use dupflow_core::run::query::QueryQueue;
-use dupflow_core::run::status::Status;
 use dupflow_core::time::{Clock, SystemClock};
 use dupflow_engine::dataflow::{Stages, described_fields};
+use dupflow_run::metrics::Metrics;
+use dupflow_run::query::QueryQueue;
+use dupflow_run::status::Status;
 use fields::held_views;
 use sink::SinkParts;
 

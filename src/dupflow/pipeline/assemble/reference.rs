@@ -7,8 +7,8 @@ use crate::config::{Plan, ReferenceConfig};
 use crate::pipeline::error::chain;
 use dupflow_connectors::inputs::{Input, files_of, for_each_event_until};
 use dupflow_connectors::intake::{BadRecords, OnError, SourceError};
-use dupflow_core::run::metrics::Counter;
 use dupflow_engine::dataflow::{Reference, ReferenceBuilder, Stages};
+use dupflow_run::metrics::Counter;
 
 /// Reads the whole reference. A record that is no document of it is an error, as is a reference in which
 /// nothing can be found.

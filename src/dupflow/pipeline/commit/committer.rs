@@ -36,11 +36,11 @@ use dupflow_connectors::watch::{NoticeFile, WatchList};
 use dupflow_core::doc::{DocChange, Letter, Position};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::reconcile::Reconcile;
-use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::{
     Clock, Epoch, EpochTimes, LiveFrom, Offsets, Progress, unix_milliseconds, unix_seconds,
 };
 use dupflow_engine::dataflow::ClosedEpoch;
+use dupflow_run::metrics::{Counter, Metrics};
 
 /// Whether an output may be corrected, asked once, before.
 pub(in crate::pipeline) type MayCorrect = Box<dyn Fn() -> bool + Send>;

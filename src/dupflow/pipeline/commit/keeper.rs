@@ -20,11 +20,11 @@ use dupflow_connectors::intake::InputLog;
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::state::{StatePosition, StoredState};
 use dupflow_core::doc::changes::Changes;
-use dupflow_core::run::metrics::Counter;
-use dupflow_core::run::status::Status;
 use dupflow_core::text::{IdfTable, TextRules};
 use dupflow_core::time::Epoch;
 use dupflow_engine::dataflow::Stages;
+use dupflow_run::metrics::Counter;
+use dupflow_run::status::Status;
 
 /// Bytes of waiting changes from which on the committer waits.
 const BEHIND_BYTES: usize = 256 << 20;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::measures::{Latencies, Measures};
 use crate::plural::count;
 use dupflow_connectors::intake::BadRecords;
-use dupflow_core::run::metrics::Counter;
-use dupflow_core::run::origins::Origins;
 use dupflow_engine::dataflow::Stages;
+use dupflow_run::metrics::Counter;
+use dupflow_run::origins::Origins;
 
 /// The conditions.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
     use dupflow_connectors::intake::{InputTally, UnreadFiles};
-    use dupflow_core::run::metrics::Metrics;
+    use dupflow_run::metrics::Metrics;
 
     fn measures(events: u64, bad: u64) -> Measures {
         let metrics = Metrics::new(0);

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use dupflow_connectors::digest::DigestTable;
 use dupflow_connectors::intake::{BadRecords, InputTally, UnreadFiles};
 use dupflow_core::block::{BlockKey, HotBlock};
-use dupflow_core::run::metrics::Counts;
 use dupflow_core::sketch::Scheme;
 use dupflow_engine::dataflow::Stages;
+use dupflow_run::metrics::Counts;
 
 /// Longest time that the histogram distinguishes, in microseconds.
 const DAY_MICROS: u64 = 24 * 3600 * 1_000_000;
@@ -190,7 +190,7 @@ fn peak_rss_bytes() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dupflow_core::run::metrics::{Counter, Metrics};
+    use dupflow_run::metrics::{Counter, Metrics};
 
     fn latencies(times: impl IntoIterator<Item = u64>) -> Latencies {
         let mut latencies = Latencies::default();

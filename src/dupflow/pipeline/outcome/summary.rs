@@ -11,10 +11,10 @@ use dupflow_connectors::digest::InputDigest;
 use dupflow_connectors::rewrite::CopiedDocuments;
 use dupflow_connectors::sinks::{ItemCounts, ListCounts};
 use dupflow_core::pair_rule::PairRule;
-use dupflow_core::run::metrics::Counter;
-use dupflow_core::run::watch::{HookState, WatchState};
 use dupflow_core::time::Epoch;
 use dupflow_engine::dataflow::Stages;
+use dupflow_run::metrics::Counter;
+use dupflow_run::watch::{HookState, WatchState};
 
 /// The counts of one run. Times are wall-clock.
 #[derive(Clone, Debug, Serialize)]

@@ -21,11 +21,11 @@ use dupflow_connectors::sinks::side::{FinalRows, SideDelta, SideLines, SideRow};
 use dupflow_connectors::sinks::{Destination, MarkedFile, Sink};
 use dupflow_core::pair::SharesBeside;
 use dupflow_core::reconcile::Reconcile;
-use dupflow_core::run::view_tables::ViewTables;
-use dupflow_core::run::watch::{Notice, WatchMatch};
 use dupflow_core::time::Epoch;
 use dupflow_core::views::{ViewDelta, ViewKind, ViewMeasure, ViewPlan, ViewRow};
 use dupflow_engine::dataflow::ClosedEpoch;
+use dupflow_run::view_tables::ViewTables;
+use dupflow_run::watch::{Notice, WatchMatch};
 
 /// The side outputs of a run. The default has none.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use crate::pipeline::commit::Commits;
 use crate::pipeline::error::RunError;
 use dupflow_connectors::intake::Queue;
-use dupflow_core::run::status::{Phase, Status};
 use dupflow_engine::dataflow::Cancellation;
+use dupflow_run::status::{Phase, Status};
 
 /// Sends a failure to the other processes.
 pub(in crate::pipeline) type SendFailure = Box<dyn Fn(&RunError) + Send + Sync>;

@@ -10,9 +10,9 @@ use crate::pipeline::continuity::Continuity;
 use crate::pipeline::outcome::{Demands, EndOutput};
 use dupflow_connectors::intake::{BadRecords, Source};
 use dupflow_connectors::sinks::{DeltaLines, Sink};
-use dupflow_core::run::status::Status;
 use dupflow_core::time::{Clock, Epoch};
 use dupflow_engine::dataflow::Stages;
+use dupflow_run::status::Status;
 
 /// Everything that a run needs.
 pub struct RunJob {

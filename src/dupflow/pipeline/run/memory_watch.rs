@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use dupflow_core::run::metrics::{Counter, Metrics};
+use dupflow_run::metrics::{Counter, Metrics};
 
 /// How often the memory is looked at, or less often while a worker is busy.
 const EVERY: Duration = Duration::from_secs(1);

@@ -19,8 +19,8 @@ use crate::pipeline::error::{RunError, chain};
 use dupflow_connectors::intake::{Batch, Closed};
 use dupflow_connectors::state::{OpenSnapshot, Snapshot, StateError, UnreadShards};
 use dupflow_core::doc::changes::Changes;
-use dupflow_core::run::status::Phase;
 use dupflow_engine::dataflow::Reference;
+use dupflow_run::status::Phase;
 
 /// Approximate bytes of restored documents in one batch.
 const SLICE_BYTES: usize = 256 << 10;

@@ -10,9 +10,9 @@ use crate::pipeline::outcome::{
     Demands, EndCounts, EndOutput, Latencies, Measures, ResumedAt, Summary, WatchCounts,
 };
 use dupflow_connectors::watch::{NoticeBoard, WatchList};
-use dupflow_core::run::status::Phase;
-use dupflow_core::run::watch::{HookState, WatchBook};
 use dupflow_engine::dataflow::{Stages, Workers};
+use dupflow_run::status::Phase;
+use dupflow_run::watch::{HookState, WatchBook};
 
 /// A run in progress.
 #[must_use = "a run is waited for when it is joined"]

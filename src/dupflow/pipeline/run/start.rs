@@ -30,9 +30,9 @@ use dupflow_connectors::watch::hook;
 use dupflow_connectors::watch::{NoticeBoard, NoticeFile, WatchList, WatchedRun};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::retention::RetentionClock;
-use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::{Clock, Epoch, RetentionTime};
 use dupflow_engine::dataflow::{Cancellation, KeptEpochs, PeerSockets, Stages};
+use dupflow_run::metrics::Counter;
 
 /// How long an input may be idle before an empty epoch begins, if documents expire by wall-clock time.
 const TICK: Duration = Duration::from_secs(1);

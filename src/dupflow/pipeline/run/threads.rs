@@ -16,9 +16,9 @@ use dupflow_connectors::intake::{BadRecords, Closed, SourceReader};
 use dupflow_connectors::sinks::OutputGuard;
 use dupflow_connectors::state::{StateWriter, WriterTask};
 use dupflow_connectors::watch::{GivenList, WatchList};
-use dupflow_core::run::metrics::{Counter, Counts, Metrics};
 use dupflow_core::time::Epoch;
 use dupflow_engine::dataflow::KeptEpochs;
+use dupflow_run::metrics::{Counter, Counts, Metrics};
 
 /// How often the log reports the progress of the run.
 const LOG_EVERY: Duration = Duration::from_secs(60);

@@ -12,12 +12,12 @@ use crate::pipeline::commit::Commits;
 use crate::pipeline::error::RunError;
 use dupflow_connectors::intake::{BadRecords, Batch, Decoder, Dequeued, Payload, Queue};
 use dupflow_core::doc::retention::RetentionClock;
-use dupflow_core::run::metrics::Metrics;
-use dupflow_core::run::status::{Phase, Status};
 use dupflow_core::time::{Clock, Epoch, LiveFrom, RetentionTime, UnixTime};
 use dupflow_engine::dataflow::{
     self, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, PeerSockets, Pull, Stages, Workers,
 };
+use dupflow_run::metrics::Metrics;
+use dupflow_run::status::{Phase, Status};
 
 /// Shared by all threads of a run.
 pub(in crate::pipeline) struct RunShared {

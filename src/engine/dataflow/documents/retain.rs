@@ -41,8 +41,8 @@ use crate::dataflow::documents::store::{DocumentStore, SharedDocuments};
 use crate::dataflow::operator::epochs::Stash;
 use crate::dataflow::operator::{Operator, Output};
 use crate::dataflow::output::EpochReport;
-use dupflow_core::run::origins::{InputBeginning, Origins};
 use dupflow_core::time::{Epoch, UnixTime};
+use dupflow_run::origins::{InputBeginning, Origins};
 
 /// What one worker must know of a batch that another has read.
 #[derive(Clone, Debug, Serialize, Deserialize)]

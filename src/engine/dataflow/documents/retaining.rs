@@ -23,9 +23,9 @@ use dupflow_core::doc::retention::Retention;
 use dupflow_core::doc::{DocChange, DocId, UpsertedDoc};
 use dupflow_core::hash;
 use dupflow_core::pair::Cause;
-use dupflow_core::run::metrics::{Counter, Metrics};
-use dupflow_core::run::origins::Origins;
 use dupflow_core::time::{Epoch, UnixTime};
+use dupflow_run::metrics::{Counter, Metrics};
+use dupflow_run::origins::Origins;
 
 /// Most changes of documents in one record: enough to make the cost of each record negligible.
 const PARCEL: usize = 4096;

@@ -8,9 +8,9 @@ use timely::dataflow::channels::pact::Exchange;
 
 use crate::dataflow::Stages;
 use crate::dataflow::operator::epochs::by_epoch;
-use dupflow_core::run::metrics::Counter;
 use dupflow_core::text::Growth;
 use dupflow_core::time::Epoch;
+use dupflow_run::metrics::Counter;
 
 /// The corpus at the end of this epoch makes a table.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

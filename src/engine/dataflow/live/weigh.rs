@@ -29,10 +29,10 @@ use dupflow_core::doc::DocId;
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::hash::{self, SketchId};
 use dupflow_core::pair::Cause;
-use dupflow_core::run::metrics::Counter;
 use dupflow_core::sketch::SketchMaker;
 use dupflow_core::text::IdfTable;
 use dupflow_core::time::{Epoch, TableInForce};
+use dupflow_run::metrics::Counter;
 
 /// One worker's part of a table, on its way to another.
 #[derive(Clone, Debug, Serialize, Deserialize)]

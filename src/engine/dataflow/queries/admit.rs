@@ -10,9 +10,9 @@ use crate::dataflow::Stages;
 use crate::dataflow::operator::Output;
 use dupflow_core::doc::without_separators;
 use dupflow_core::hash;
-use dupflow_core::run::query::{Query, QueryReceiver, QueuedQuery};
 use dupflow_core::sketch::SketchMaker;
 use dupflow_core::time::Epoch;
+use dupflow_run::query::{Query, QueryReceiver, QueuedQuery};
 
 /// Queries that are admitted between two batches of events: enough to keep their waiting time short, few
 /// enough to hardly delay the events.

@@ -11,8 +11,8 @@ use timely::dataflow::channels::pact::Exchange;
 use super::{AnswerPart, PartialAnswer, QueryId, QueryMatch};
 use crate::dataflow::operator::Operator;
 use dupflow_core::hash::SketchId;
-use dupflow_core::run::query::{Answer, LastEvent, Reply, SimilarDocument};
 use dupflow_core::time::Epoch;
+use dupflow_run::query::{Answer, LastEvent, Reply, SimilarDocument};
 
 /// The queries that a worker has admitted and not yet answered.
 pub(in crate::dataflow) struct PendingQueries {

@@ -7,8 +7,8 @@ use super::{IdQuery, QuerySubject, ResolvedQuery};
 use crate::dataflow::documents::store::{InForce, SharedDocuments};
 use crate::dataflow::operator::Operator;
 use crate::dataflow::operator::epochs::Stash;
-use dupflow_core::run::query::LastEvent;
 use dupflow_core::time::Epoch;
+use dupflow_run::query::LastEvent;
 
 /// Finds the documents of id queries. `subject` returns what to compare by, from a document's place and the
 /// value in force. `changed` can receive no more records of an epoch once all documents are as of the end of

@@ -41,9 +41,9 @@ use super::Accepted;
 use dupflow_core::block::BlockKey;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
-use dupflow_core::run::query::LastEvent;
 use dupflow_core::sketch::Sketch;
 use dupflow_core::text::Terms;
+use dupflow_run::query::LastEvent;
 
 /// Identifies a query: the worker that admitted it, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

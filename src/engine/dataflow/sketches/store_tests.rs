@@ -6,7 +6,7 @@ use crate::dataflow::spill::{SKETCH_ENTRY_WORDS, SpillMeter};
 use dupflow_core::block::{BlockKey, HotBlock};
 use dupflow_core::hash::mix;
 use dupflow_core::memory::{PlaceInMemory, SpilledSlab};
-use dupflow_core::run::metrics::Metrics;
+use dupflow_run::metrics::Metrics;
 
 const WORDS: usize = 3;
 

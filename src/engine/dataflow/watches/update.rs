@@ -12,7 +12,7 @@ use dupflow_core::text::Terms;
 pub(in crate::dataflow) struct WatchUpdate {
     /// The index of that worker.
     pub(in crate::dataflow) to: u64,
-    /// See [`WatchChange::number`](dupflow_core::run::watch::WatchChange::number).
+    /// See [`WatchChange::number`](dupflow_run::watch::WatchChange::number).
     pub(in crate::dataflow) number: u64,
     pub(in crate::dataflow) watch: DocId,
     pub(in crate::dataflow) content: WatchContent,

@@ -13,9 +13,9 @@ use dupflow_core::doc::DocId;
 use dupflow_core::filter::PairFilter;
 use dupflow_core::hash::SketchId;
 use dupflow_core::pair::Similarity;
-use dupflow_core::run::watch::WatchMatch;
 use dupflow_core::sketch::{Sketch, SketchRef};
 use dupflow_core::time::Epoch;
+use dupflow_run::watch::WatchMatch;
 
 /// The notices of an epoch, not consolidated.
 pub(in crate::dataflow) type Noticed = Vec<(WatchMatch, isize)>;

@@ -10,8 +10,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::pairs::limit;
 use super::{ErrorAnswer, RouteState};
-use dupflow_core::run::view_tables::{RowOrder, TableRow, ViewTables};
 use dupflow_core::views::{ViewKind, ViewMeasure, ViewPlan};
+use dupflow_run::view_tables::{RowOrder, TableRow, ViewTables};
 
 /// Default number of rows on a page, and the maximum.
 const ROWS: usize = 100;

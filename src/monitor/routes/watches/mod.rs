@@ -18,7 +18,7 @@ use super::{ErrorAnswer, RouteState};
 use crate::guard::refusals::RefusalReason;
 use crate::subject::ReadText;
 use dupflow_core::pair::SharesBeside;
-use dupflow_core::run::watch::{WatchBook, WatchOrigin, WatchRefusal};
+use dupflow_run::watch::{WatchBook, WatchOrigin, WatchRefusal};
 
 /// Default and maximum number of entries on a page.
 const LIMIT: usize = 100;

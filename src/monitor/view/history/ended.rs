@@ -1,8 +1,8 @@
 //! Pairs that ended, the last ones of them.
 
+use crate::cluster_history::EndedMap;
 use crate::view::pairs::{PairDetails, Since};
 use dupflow_core::doc::DocId;
-use dupflow_core::memory::EndedMap;
 use dupflow_core::pair::{Cause, Pair};
 
 /// The end of a pair.

@@ -19,11 +19,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{EndedPair, HistoryMeta};
+use crate::cluster_history::{ClusterRecord, EndedCluster, History};
 use crate::view::pairs::{PairDetails, Since};
 use crate::view::render::FrameRules;
 use crate::view::ring::DeltaPiece;
 use dupflow_core::cluster::ClusterReport;
-use dupflow_core::cluster::history::{ClusterRecord, EndedCluster, History};
 use dupflow_core::doc::DocId;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};

@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use super::records::{HistoryRecord, decode};
 use super::{EndedPair, HistoryChanges, HistoryGap, HistoryMeta, RUNS, ViewWork, now};
+use crate::cluster_history::{ClusterRecord, EndedCluster};
 use crate::view::pairs::{PairDetails, Since};
 use crate::view::{DeltaPiece, KnownPair, View};
-use dupflow_core::cluster::history::{ClusterRecord, EndedCluster};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair};
 use dupflow_core::reconcile::Reconcile;

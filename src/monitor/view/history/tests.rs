@@ -12,9 +12,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{EachRecord, HistoryChanges, HistoryStore, KeptHistory};
+use crate::cluster_history::History;
 use crate::view::pairs::PairQuery;
 use crate::view::{View, ViewContents};
-use dupflow_core::cluster::history::History;
 use dupflow_core::cluster::{ClusterKind, Clusters};
 use dupflow_core::doc::DocId;
 use dupflow_core::doc::changes::Changes;

@@ -31,8 +31,8 @@ use crate::intake::{
 };
 use crate::mark::InputSpan;
 use dupflow_core::doc::{DocId, Letter};
-use dupflow_core::run::origins::Origins;
 use dupflow_core::text::TextColumns;
+use dupflow_run::origins::Origins;
 
 mod lines;
 

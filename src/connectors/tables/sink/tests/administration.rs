@@ -10,7 +10,7 @@
 use std::thread;
 
 use super::*;
-use dupflow_core::run::metrics::Metrics;
+use dupflow_run::metrics::Metrics;
 
 /// What a cell gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use dupflow_core::cluster::ClusterReport;
 use dupflow_core::description::Description;
 use dupflow_core::doc::Position;
 use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
-use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::Offsets;
+use dupflow_run::metrics::Metrics;
 
 fn doc(text: &str) -> DocId {
     DocId::new(text).unwrap()

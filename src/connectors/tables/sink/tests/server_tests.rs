@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tables::test_server;
-use dupflow_core::run::metrics::Metrics;
+use dupflow_run::metrics::Metrics;
 
 /// A server for a test; `None` if there is none.
 fn server_for(test: &str) -> Option<test_server::Server> {

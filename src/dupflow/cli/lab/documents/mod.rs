@@ -115,7 +115,7 @@ impl DocumentWriter {
             DocumentFormat::Parquet => WriterKind::Parquet(Box::new(columns::FeedColumns::new(open()?)?)),
             #[cfg(not(feature = "parquet"))]
             DocumentFormat::Parquet => {
-                anyhow::bail!(dupflow_core::run::missing_feature("Parquet", "parquet"))
+                anyhow::bail!(dupflow_run::missing_feature("Parquet", "parquet"))
             }
         }))
     }
@@ -240,7 +240,7 @@ pub(super) fn problem(path: &Path, format: DocumentFormat) -> Option<String> {
         }
         #[cfg(not(feature = "parquet"))]
         DocumentFormat::Parquet => {
-            Some(format!("--format parquet: {}", dupflow_core::run::missing_feature("Parquet", "parquet")))
+            Some(format!("--format parquet: {}", dupflow_run::missing_feature("Parquet", "parquet")))
         }
         _ => None,
     }

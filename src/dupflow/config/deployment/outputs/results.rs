@@ -16,8 +16,8 @@ use crate::config::settings::{FileSettings, ProblemKind};
 use dupflow_connectors::formats::{FileFormat, instead_of, promised};
 use dupflow_connectors::rewrite::CopyResume;
 use dupflow_connectors::sinks::{DecisionMode, DocumentList, ROW_FORMATS, RowFormat};
-use dupflow_core::run::missing_feature;
 use dupflow_core::time::UnixTime;
+use dupflow_run::missing_feature;
 
 /// What the results are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

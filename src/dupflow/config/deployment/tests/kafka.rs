@@ -229,7 +229,7 @@ mod with_kafka {
 #[test]
 fn a_topic_needs_the_feature() {
     let reported = problems(KAFKA);
-    let what = dupflow_core::run::missing_feature("Kafka", "kafka");
+    let what = dupflow_run::missing_feature("Kafka", "kafka");
     assert_eq!(reported, [format!("source.kind: {what}"), format!("sink.kind: {what}")]);
 }
 

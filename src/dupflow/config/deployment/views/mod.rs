@@ -11,8 +11,8 @@ use crate::config::settings::{
     ConfigError, ConfigValue, DeploymentKey, FileSettings, ProblemKind, read_file,
 };
 use dupflow_core::doc::fields::FieldRules;
-use dupflow_core::run::missing_feature;
 use dupflow_core::views::{GroupPart, SIZE, ViewKind, ViewMeasure, ViewPlan};
+use dupflow_run::missing_feature;
 
 /// The keys of `[[view]]`.
 pub(in crate::config) const KEYS: [DeploymentKey; 7] = [

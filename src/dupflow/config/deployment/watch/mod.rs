@@ -11,7 +11,7 @@ use crate::config::deployment::values::{
 use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind};
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::tables::DatabaseTable;
-use dupflow_core::run::missing_feature;
+use dupflow_run::missing_feature;
 
 /// The keys of `[watch]` and `[notices]`.
 pub(super) const KEYS: [DeploymentKey; 20] = [

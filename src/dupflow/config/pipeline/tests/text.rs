@@ -30,7 +30,7 @@ fn pages_are_extracted_by_default() {
     #[cfg(not(feature = "article"))]
     assert_eq!(
         problems("text.html = \"article\"", &[]),
-        [format!("p.toml:1: text.html: {}", dupflow_core::run::missing_feature("articles", "article"))]
+        [format!("p.toml:1: text.html: {}", dupflow_run::missing_feature("articles", "article"))]
     );
 }
 

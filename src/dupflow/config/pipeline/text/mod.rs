@@ -9,11 +9,11 @@ use crate::config::pipeline::keys;
 use crate::config::settings::read_file;
 use crate::config::settings::{ConfigKey, FileSettings, ProblemKind, without_effect};
 use dupflow_core::hash::TokenHash;
-use dupflow_core::run::missing_feature;
 use dupflow_core::sketch::{SketchKind, SketchParams};
 use dupflow_core::text::{
     self, Given, Html, Invisible, Normalize, Shingle, Spaceless, Stem, TextRules, Weights,
 };
+use dupflow_run::missing_feature;
 use frozen::TableSource;
 
 /// The text rules, and the source of a frozen table of document frequencies if the pipeline names one.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::doc::DocId;
-use crate::pair::Similarity;
-use crate::time::Epoch;
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::Similarity;
+use dupflow_core::time::Epoch;
 
 /// A change of the list: a watch begins, gets another text, or ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,7 +143,7 @@ pub trait WatchBook: Send + Sync {
     fn add(&self, id: &DocId, text: &str) -> Result<bool, WatchRefusal>;
 
     /// As [`Self::add`], with the text of a document as its record holds it: further fields follow, each
-    /// after a [`FIELD_SEPARATOR`](crate::doc::FIELD_SEPARATOR).
+    /// after a [`FIELD_SEPARATOR`](dupflow_core::doc::FIELD_SEPARATOR).
     ///
     /// # Errors
     /// As [`Self::add`].

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::time::UnixTime;
+use dupflow_core::time::UnixTime;
 
 /// Written by the workers while they read, read by the monitor. Times are stored as one more than the bits of
 /// their seconds, which ascend with them; 0 is none.

@@ -10,9 +10,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::histogram::{Buckets, Histogram};
-use crate::run::backlog::{Backlog, UnreadRecords};
-use crate::run::reading::Reading;
-use crate::time::{Epoch, Offsets};
+use crate::backlog::{Backlog, UnreadRecords};
+use crate::reading::Reading;
+use dupflow_core::time::{Epoch, Offsets};
 
 /// Maximum number of epochs that are closed and not durable, inclusive, in a run that is ready. It is half of
 /// how far workers may be ahead of the output.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::time::EpochSeconds;
+use dupflow_core::time::EpochSeconds;
 
 /// The last `MOST` ends, inclusive, by key, in the order in which they were put.
 #[derive(Clone, Debug)]
-pub struct EndedMap<K, V, const MOST: usize> {
+pub(crate) struct EndedMap<K, V, const MOST: usize> {
     /// Each end with its number.
     held: BTreeMap<K, (u64, V)>,
     /// The keys of `held` by number.
@@ -23,12 +23,12 @@ impl<K, V, const MOST: usize> Default for EndedMap<K, V, MOST> {
 
 impl<K: Clone + Ord, V, const MOST: usize> EndedMap<K, V, MOST> {
     /// The end of a key, if it is held.
-    pub fn get(&self, key: &K) -> Option<&V> {
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
         self.held.get(key).map(|(_, end)| end)
     }
 
     /// Adds an end as the last one, or replaces that of the same key. Returns the key that is dropped for it.
-    pub fn put(&mut self, key: K, end: V) -> Option<K> {
+    pub(crate) fn put(&mut self, key: K, end: V) -> Option<K> {
         self.remove(&key);
         self.order.insert(self.next, key.clone());
         self.held.insert(key, (self.next, end));
@@ -37,13 +37,13 @@ impl<K: Clone + Ord, V, const MOST: usize> EndedMap<K, V, MOST> {
     }
 
     /// Removes the end of a key that is back. Returns whether it was held.
-    pub fn remove(&mut self, key: &K) -> bool {
+    pub(crate) fn remove(&mut self, key: &K) -> bool {
         self.held.remove(key).is_some_and(|(number, _)| self.order.remove(&number).is_some())
     }
 
     /// Drops the ends that were committed before `time`, in unix seconds, and returns their keys. An end
     /// without a time is dropped with the next one that has a time.
-    pub fn drop_before(&mut self, time: u64, times: impl Fn(&V) -> EpochSeconds) -> Vec<K> {
+    pub(crate) fn drop_before(&mut self, time: u64, times: impl Fn(&V) -> EpochSeconds) -> Vec<K> {
         let mut old = 0;
         for (n, key) in self.order.values().enumerate() {
             match self.get(key).and_then(|end| times(end).committed()) {
@@ -56,7 +56,7 @@ impl<K: Clone + Ord, V, const MOST: usize> EndedMap<K, V, MOST> {
     }
 
     /// All ends, in no particular order.
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.held.values_mut().map(|(_, end)| end)
     }
 
@@ -70,7 +70,7 @@ impl<K: Clone + Ord, V, const MOST: usize> EndedMap<K, V, MOST> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::EpochTimes;
+    use dupflow_core::time::EpochTimes;
 
     type Ends = EndedMap<u32, Option<u32>, 5>;
 

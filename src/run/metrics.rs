@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::pair::{Cause, Delta};
+use dupflow_core::pair::{Cause, Delta};
 
 /// Declares the counters, each with its variant, name and help text.
 macro_rules! counters {

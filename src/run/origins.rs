@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
-use crate::doc::DocId;
+use dupflow_core::doc::DocId;
 
 /// The inputs in order, and an example of a document of one input that an event of another replaced.
 #[derive(Debug, Default)]

@@ -18,8 +18,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::ClusterReport;
-use crate::doc::DocId;
+use dupflow_core::cluster::ClusterReport;
+use dupflow_core::doc::DocId;
 
 /// Clusters by their names.
 type ByName<'a, T> = BTreeMap<&'a DocId, T>;
@@ -37,7 +37,7 @@ pub(super) struct TouchedClusters<'a> {
 }
 
 impl<'a> TouchedClusters<'a> {
-    /// From changes as [`Clusters::advance`](super::super::Clusters::advance) returns them.
+    /// From changes as [`Clusters::advance`](super::dupflow_core::cluster::Clusters::advance) returns them.
     pub(super) fn from_reports(changes: &'a [(ClusterReport, isize)]) -> Self {
         let mut changed = Self::default();
         // For a document that names a giant: the clusters that reported it as a member, before and after.

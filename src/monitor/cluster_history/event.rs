@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::doc::DocId;
-use crate::time::{Epoch, EpochSeconds};
+use dupflow_core::doc::DocId;
+use dupflow_core::time::{Epoch, EpochSeconds};
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::time::{Clock, SystemClock};
+use dupflow_core::time::{Clock, SystemClock};
 
 /// Most stored looks of a partition, inclusive; with more, adjacent looks are merged in pairs.
 const LOOKS: usize = 512;

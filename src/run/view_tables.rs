@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::doc::DocId;
-use crate::time::Epoch;
-use crate::views::{Group, ViewDelta, ViewPlan, ViewRow};
+use dupflow_core::doc::DocId;
+use dupflow_core::time::Epoch;
+use dupflow_core::views::{Group, ViewDelta, ViewPlan, ViewRow};
 
 /// The order of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl ViewTables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::{ViewKind, ViewMeasure};
+    use dupflow_core::views::{ViewKind, ViewMeasure};
 
     #[test]
     fn rows_are_paged_in_both_orders() {

@@ -1,6 +1,6 @@
 //! The history of clusters: when each was born, and its later changes.
 //!
-//! In: the changes of reports that [`Clusters::advance`](super::Clusters::advance) returns, epoch by epoch.
+//! In: the changes of reports that [`Clusters::advance`](dupflow_core::cluster::Clusters::advance) returns, epoch by epoch.
 //! Stored: the live clusters with their members and latest [`ClusterEvent`]s. The events of an epoch are a
 //! function of the reports before and after it. A cluster continues as the cluster that has most of its
 //! documents, if most of the documents there were in it. `lineage` has the rule for ties, and for *giants*:
@@ -29,6 +29,7 @@
 //! A run that restores the documents of an earlier run has all clusters born in the epoch that restores them,
 //! until the records of the earlier run replace that ([`ClusterRecord`]).
 
+mod ended_map;
 mod event;
 mod lineage;
 mod page;
@@ -39,14 +40,14 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use ended_map::EndedMap;
 pub use event::{ClusterEnd, ClusterEvent, ClusterEventKind, ClusterRecord, EndedCluster};
 use lineage::{Lineage, TouchedClusters};
 pub use page::{ClusterCursor, ClusterOrder};
 
-use super::ClusterReport;
-use crate::doc::DocId;
-use crate::memory::EndedMap;
-use crate::time::{Epoch, EpochSeconds};
+use dupflow_core::cluster::ClusterReport;
+use dupflow_core::doc::DocId;
+use dupflow_core::time::{Epoch, EpochSeconds};
 
 /// A live cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +107,7 @@ impl History {
     /// The number of ended clusters whose ends are stored.
     pub const ENDED: usize = 10_000;
 
-    /// Applies the changes of an epoch, as [`Clusters::advance`](super::Clusters::advance) returns them.
+    /// Applies the changes of an epoch, as [`Clusters::advance`](dupflow_core::cluster::Clusters::advance) returns them.
     /// Epochs must not descend.
     pub fn advance(&mut self, epoch: Epoch, times: EpochSeconds, changes: &[(ClusterReport, isize)]) {
         let changed = TouchedClusters::from_reports(changes);

@@ -7,9 +7,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::cluster::{ClusterKind, Clusters};
-use crate::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
-use crate::time::EpochTimes;
+use dupflow_core::cluster::{ClusterKind, Clusters};
+use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
+use dupflow_core::time::EpochTimes;
 
 fn id(name: &str) -> DocId {
     DocId::new(name).unwrap()

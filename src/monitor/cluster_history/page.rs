@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::doc::DocId;
+use dupflow_core::doc::DocId;
 
 /// The order of a list of clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::doc::{DocId, Position};
-use crate::pair::{Evidence, Similarity};
-use crate::time::Epoch;
+use dupflow_core::doc::{DocId, Position};
+use dupflow_core::pair::{Evidence, Similarity};
+use dupflow_core::time::Epoch;
 
 /// A query about the corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
