@@ -123,30 +123,14 @@ impl InputLayout {
     }
 }
 
-/// The format of an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum FileFormat {
-    /// JSON Lines: one object per line.
-    Jsonl,
-    /// Comma-separated values, with a header.
-    Csv,
-    /// Tab-separated values, with a header.
-    Tsv,
-    /// A web archive, or the texts of one (WET).
-    #[value(alias = "wet")]
-    Warc,
-    /// Apache Parquet.
-    Parquet,
-    /// A text that is one document.
-    Text,
-    /// A web page that is one document.
-    Html,
-}
+/// The format of an input, by its name in the register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileFormat(pub(super) &'static str);
 
 impl FileFormat {
-    /// All formats, in the order in which they are listed to users.
-    pub fn all() -> &'static [Self] {
-        <Self as clap::ValueEnum>::value_variants()
+    /// The name of the format in settings.
+    pub fn name(self) -> &'static str {
+        self.0
     }
 }
 
@@ -227,36 +211,9 @@ pub enum WarcId {
     Uri,
 }
 
-impl FileFormat {
-    /// The accepted names of formats.
-    pub const EXPECTED: &str = "\"jsonl\", \"csv\", \"tsv\", \"warc\", \"parquet\", \"text\" or \"html\"";
-
-    /// The name of the format in settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Jsonl => "jsonl",
-            Self::Csv => "csv",
-            Self::Tsv => "tsv",
-            Self::Warc => "warc",
-            Self::Parquet => "parquet",
-            Self::Text => "text",
-            Self::Html => "html",
-        }
-    }
-}
-
 /// Endings of names that a decompressor removes.
 pub(crate) const PACKED: [&str; 13] =
     [".xz", ".bz2", ".lz4", ".zip", ".7z", ".lz", ".z", ".sz", ".rar", ".br", ".gz", ".zst", ".zstd"];
-
-/// What the name of a file that is written says of its content: the format of its records, and the ending of
-/// a compression. A name of a text says nothing.
-pub fn promised(path: &Path) -> (Option<FileFormat>, Option<&'static str>) {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let packed = PACKED.into_iter().find(|end| name.ends_with(end));
-    let bare = packed.and_then(|end| name.strip_suffix(end)).unwrap_or(&name);
-    (by_name(bare).filter(|format| *format != FileFormat::Text), packed)
-}
 
 /// What to write instead of a file whose name says a format that is not written.
 pub fn instead_of(path: &Path) -> Option<&'static str> {
@@ -284,20 +241,4 @@ pub fn instead_of(path: &Path) -> Option<&'static str> {
 pub(crate) fn without_query(name: &str) -> &str {
     let is_web = name.starts_with("http://") || name.starts_with("https://");
     name.split_once('?').filter(|_| is_web).map_or(name, |(path, _)| path)
-}
-
-/// The format that a file name implies.
-pub(crate) fn by_name(name: &str) -> Option<FileFormat> {
-    let name = without_query(name).to_ascii_lowercase();
-    let name = [".gz", ".zst", ".zstd"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-    Some(match Path::new(name).extension()?.to_str()? {
-        "jsonl" | "ndjson" | "json" | "jsonlines" | "ldjson" => FileFormat::Jsonl,
-        "csv" => FileFormat::Csv,
-        "tsv" | "tab" => FileFormat::Tsv,
-        "warc" | "wet" => FileFormat::Warc,
-        "parquet" | "parq" | "pq" => FileFormat::Parquet,
-        "html" | "htm" | "xhtml" => FileFormat::Html,
-        "txt" | "text" | "md" | "markdown" | "rst" => FileFormat::Text,
-        _ => return None,
-    })
 }

@@ -236,3 +236,14 @@ pub(crate) fn panicked() -> Damage {
 pub(super) fn failed(reason: BadRecord, cause: String) -> Damage {
     Damage { reason, cause: Some(cause), place: RecordPlace::Whole, head: Vec::new(), ends: true }
 }
+
+/// A file that cannot be read at all.
+#[cfg(feature = "parquet")]
+pub(super) struct Failed(pub(super) Damage);
+
+#[cfg(feature = "parquet")]
+impl RowReader for Failed {
+    fn next(&mut self, _: &mut FileRow) -> Result<NextRow, Damage> {
+        Err(self.0.clone())
+    }
+}

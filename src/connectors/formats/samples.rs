@@ -3,6 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::format::RawReader;
 use super::rows::{Damage, FileRow, NextRow, RowReader, RowText, WantedColumns};
 
 const WORDS: &[&str] = &[
@@ -145,4 +146,14 @@ pub(super) fn columns(fields: &[&str]) -> WantedColumns {
     let [id, text, ts, op] = ["id", "text", "ts", "op"].map(str::to_owned);
     let fields = fields.iter().map(|field| (*field).to_owned()).collect();
     WantedColumns { id: Some(id), text, ts, op, fields, given: None }
+}
+
+/// All records as they are written.
+pub(super) fn raw_records(reader: &mut dyn RawReader) -> Vec<String> {
+    let mut found = Vec::new();
+    while let Some(record) = reader.next().unwrap() {
+        found.push(String::from_utf8(record.to_vec()).unwrap());
+    }
+    assert!(reader.next().unwrap().is_none(), "the end is the end");
+    found
 }

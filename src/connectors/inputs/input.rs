@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "object-store")]
 use super::remote::StoredObject;
-use crate::formats::{FileFormat, InputLayout, by_name};
+use crate::formats::{FileFormat, InputLayout};
 use dupflow_run::missing_feature;
 
 /// One input, and how its records are to be read.
@@ -22,9 +22,7 @@ pub fn unreadable(name: &Path) -> Option<String> {
     if is_remote && cfg!(not(feature = "object-store")) {
         return Some(format!("{name}: {}", missing_feature("object stores", "object-store")));
     }
-    let is_parquet = by_name(&name) == Some(FileFormat::Parquet);
-    (is_parquet && cfg!(not(feature = "parquet")))
-        .then(|| format!("{name}: {}", missing_feature("Parquet", "parquet")))
+    FileFormat::of_name(&name).and_then(FileFormat::missing).map(|missing| format!("{name}: {missing}"))
 }
 
 /// Where an input is.
@@ -46,9 +44,8 @@ pub(crate) enum InputPlace {
 impl Input {
     /// A file of records or a folder; a file whose name suggests a document is read as JSON Lines.
     pub fn of_records(path: &Path) -> Self {
-        let is_document =
-            matches!(by_name(&path.to_string_lossy()), Some(FileFormat::Text | FileFormat::Html));
-        let format = Some(FileFormat::Jsonl).filter(|_| is_document && !path.is_dir());
+        let is_document = FileFormat::of_name(&path.to_string_lossy()).is_some_and(FileFormat::is_document);
+        let format = Some(FileFormat::usual()).filter(|_| is_document && !path.is_dir());
         Self { layout: Arc::new(InputLayout { format, ..InputLayout::default() }), ..Self::at(path) }
     }
 

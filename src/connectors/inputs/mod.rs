@@ -23,7 +23,7 @@ pub use globs::listed;
 pub use input::{Input, unreadable};
 pub use known::GoneInputs;
 pub use open::{described, refused_beginning};
-pub(crate) use reread::{RawRecords, Reopened, reopen};
+pub(crate) use reread::{Reopened, reopen};
 pub use reread::{files_of, folders_of};
 pub(crate) use stamp::FileStamp;
 pub use stamp::{file_number, file_numbers, stamp};

@@ -2,11 +2,8 @@
 //!
 //! The format is the one that the user asked for. Without one, the first rule that applies decides:
 //!
-//! 1. The content: `PAR1` first, followed by bytes that no text has, is Parquet. `WARC/` first, after
-//!    decompression, is a web archive.
-//! 2. The name, without `.gz` or `.zst`: `.warc` `.wet`, `.parquet`, `.csv`, `.tsv`, `.jsonl` `.ndjson`
-//!    `.json`, `.html` `.htm` `.xhtml`, `.md` `.markdown` `.rst`, and `.txt` if the first character is not
-//!    `{`.
+//! 1. The content, if it begins as a container does: Parquet, a web archive.
+//! 2. The name, without `.gz` or `.zst`; a `.txt` whose first character is `{` has records.
 //! 3. JSON Lines.
 
 use std::fs::{File, Metadata};
@@ -19,8 +16,8 @@ use super::input::{Input, InputPlace, unreadable};
 use crate::digest::{DigestedReader, StreamDigest};
 use crate::formats;
 use crate::formats::{
-    Compression, CsvQuote, Dialect, FeedReader, FileFormat, IdRule, InputLayout, InputProgress, Metered,
-    READ_BYTES, ReadFailure, RowReader, WantedColumns, by_name,
+    Compression, FeedReader, FileFormat, FileKind, IdRule, InputLayout, InputProgress, Metered, OpenStored,
+    OpenedRecords, READ_BYTES, ReadFailure, RowReader, StoredFile, WantedColumns,
 };
 use crate::intake::FileDocument;
 use dupflow_core::doc::DocId;
@@ -45,9 +42,6 @@ pub(crate) enum Opened {
     /// The input is one document.
     Document(FileDocument),
 }
-
-/// Opens an input for random access, and counts the bytes read.
-type OpenStored<'o> = dyn Fn(Arc<InputProgress>) -> io::Result<Arc<dyn formats::RandomAccess>> + 'o;
 
 /// What is needed to open an input, and where reading is reported.
 pub(crate) struct Opening<'o> {
@@ -78,8 +72,10 @@ pub fn described(input: &Input) -> io::Result<String> {
         }
     }
     let compression = Compression::detect(&head[..length]);
-    let format =
-        input.layout.format.unwrap_or_else(|| detect_format(&beginning(compression, &head[..length]), &name));
+    let format = input
+        .layout
+        .format
+        .unwrap_or_else(|| FileFormat::detect(&beginning(compression, &head[..length]), &name));
     Ok(match compression {
         Compression::None => format.name().to_owned(),
         Compression::Gzip => format!("{}, gzip", format.name()),
@@ -142,7 +138,7 @@ impl Opening<'_> {
         let stored = DigestedReader::new(self.failure.guard(&name, stored), self.digest.clone());
         let mut stored = Metered::new(stored, Arc::clone(self.progress), Arc::clone(self.waits));
         let (compression, beginning) = read_beginning(&mut stored)?;
-        let format = format.unwrap_or_else(|| detect_format(&beginning, &name));
+        let format = format.unwrap_or_else(|| FileFormat::detect(&beginning, &name));
         let columns = columns(&input.layout, self.columns);
         let compressed = compression != Compression::None;
         if let Some(why) = formats::refused_window(stored.head(0)?, &name, format) {
@@ -154,61 +150,32 @@ impl Opening<'_> {
         {
             return Ok(Opened::Refused(why));
         }
-        let opened = match format {
-            FileFormat::Jsonl => Opened::Lines(FeedReader { bytes: compression.decode(stored)?, compressed }),
-            // The records are compressed one by one.
-            FileFormat::Warc => {
-                let id = input.layout.warc_id;
-                // Only a local file is read in parallel parts: a network read has latency and fetches much at
-                // once.
-                let is_near = matches!(input.place, InputPlace::File(_) | InputPlace::Memory(..));
-                let parts = match anywhere {
-                    // The parts overlap where they meet. The reader of the parts counts each byte once, so
-                    // this counter is discarded.
-                    Some(open) if compressed && is_near => {
-                        formats::warc_in_parts(open(Arc::default())?, &columns, id, self.progress)?
-                    }
-                    _ => None,
-                };
-                Opened::Rows(parts.unwrap_or_else(|| formats::warc(Box::new(stored), &columns, id)))
-            }
-            FileFormat::Csv | FileFormat::Tsv => {
-                let dialect = dialect(&input.layout, format);
-                if dialect.escape.is_none()
-                    && dialect.quote.is_some()
-                    && has_escapes(&beginning, dialect.delimiter)
-                {
-                    tracing::warn!(
-                        input = &*name,
-                        "there are backslashes before quotes, as pandas and Spark may write them: then \
-                         --csv-escape '\\' reads the table"
-                    );
-                }
-                Opened::Rows(formats::csv(compression.decode(stored)?, dialect, &columns))
-            }
-            FileFormat::Parquet => {
-                let stored = match anywhere {
-                    Some(open) if !compressed => open(Arc::clone(self.progress))?,
-                    _ => Arc::new(formats::InMemory::read(compression.decode(stored)?)?),
-                };
-                Opened::Rows(formats::parquet(stored, &columns))
-            }
-            FileFormat::Text | FileFormat::Html => {
-                let is_html = format == FileFormat::Html;
-                // A worker reads the file itself if its name implies the same format.
-                let is_named = !compressed && (by_name(&name) == Some(FileFormat::Html)) == is_html;
-                match (input.path().filter(|_| is_named && anywhere.is_some()), DocId::new(&name)) {
-                    (Some(path), Some(id)) => {
-                        let bytes = path.metadata()?.len();
-                        Opened::Document(FileDocument { id, path: path.to_owned(), bytes })
-                    }
-                    _ => Opened::Rows(formats::whole(compression.decode(stored)?, &name, is_html)),
-                }
-            }
+        // A worker reads a document by itself if its name implies the same format.
+        let is_named =
+            (FileFormat::of_name(&name) == Some(FileFormat::page())) == (format == FileFormat::page());
+        if format.is_document()
+            && is_named
+            && !compressed
+            && anywhere.is_some()
+            && let (Some(path), Some(id)) = (input.path(), DocId::new(&name))
+        {
+            let bytes = path.metadata()?.len();
+            return Ok(Opened::Document(FileDocument { id, path: path.to_owned(), bytes }));
+        }
+        let file = StoredFile {
+            name: &name,
+            layout: &input.layout,
+            columns: &columns,
+            compression,
+            beginning: &beginning,
+            stored: Box::new(stored),
+            anywhere,
+            is_near: matches!(input.place, InputPlace::File(_) | InputPlace::Memory(..)),
+            progress: Arc::clone(self.progress),
         };
-        Ok(match opened {
-            Opened::Rows(rows) => Opened::Rows(PartitionRows::with(rows, &name, &columns.fields)),
-            other => other,
+        Ok(match format.open(file)? {
+            OpenedRecords::Lines(lines) => Opened::Lines(lines),
+            OpenedRecords::Rows(rows) => Opened::Rows(PartitionRows::with(rows, &name, &columns.fields)),
         })
     }
 }
@@ -231,56 +198,32 @@ pub(crate) fn refused(input: &Input) -> Option<String> {
     let mut stored = Metered::new(file, Arc::default(), Arc::default());
     let (compression, beginning) = read_beginning(&mut stored).ok()?;
     let columns = columns(&input.layout, &TextColumns::default());
-    let format = input.layout.format.unwrap_or_else(|| detect_format(&beginning, &input.name()));
-    let window = stored.head(0).ok().and_then(|head| formats::refused_window(head, &input.name(), format));
+    let name = input.name();
+    let format = input.layout.format.unwrap_or_else(|| FileFormat::detect(&beginning, &name));
+    let window = stored.head(0).ok().and_then(|head| formats::refused_window(head, &name, format));
     if window.is_some() {
         return window;
     }
     // A compressed file that is damaged at its first byte also decompresses to nothing; it is not empty.
     if (bytes == 0 || !beginning.is_empty())
-        && let Some(why) = formats::refused_format(&beginning, compression, &input.name(), format)
+        && let Some(why) = formats::refused_format(&beginning, compression, &name, format)
     {
         return Some(why);
     }
-    match format {
-        FileFormat::Csv | FileFormat::Tsv => {
-            formats::csv_lacks(compression.decode(stored).ok()?, dialect(&input.layout, format), &columns)
-        }
-        FileFormat::Parquet if compression == Compression::None => {
-            let disk = formats::OnDisk::open(path, Arc::default()).ok()?;
-            let mut end = [0; 4];
-            let is_read = bytes >= 12 && formats::RandomAccess::read_at(&disk, bytes - 4, &mut end).is_ok();
-            if bytes < 12 || is_read && ![*b"PAR1", *b"PARE"].contains(&end) {
-                let why = "it ends early: a Parquet file ends with PAR1, and this one does not; fetch or \
-                 write it again";
-                return Some(why.to_owned());
-            }
-            formats::parquet_lacks(Arc::new(disk), &columns)
-        }
-        _ => None,
-    }
-}
-
-/// The CSV dialect of a table in this format.
-pub(super) fn dialect(layout: &InputLayout, format: FileFormat) -> Dialect {
-    let usual = if format == FileFormat::Tsv { b'\t' } else { b',' };
-    let quote = match layout.csv_quote {
-        CsvQuote::Usual => Some(b'"'),
-        CsvQuote::Named(quote) => Some(quote),
-        CsvQuote::None => None,
+    let anywhere = |progress| -> io::Result<Arc<dyn formats::RandomAccess>> {
+        Ok(Arc::new(formats::OnDisk::open(path, progress)?))
     };
-    Dialect {
-        delimiter: layout.csv_delimiter.unwrap_or(usual),
-        quote,
-        escape: layout.csv_escape,
-        is_examined: layout.csv_quote == CsvQuote::Usual,
-    }
-}
-
-/// Whether quotes are escaped by backslashes: a cell continues after `\"`.
-fn has_escapes(beginning: &[u8], delimiter: u8) -> bool {
-    let goes_on = |byte: u8| byte != delimiter && !matches!(byte, b'"' | b'\r' | b'\n');
-    beginning.windows(3).any(|three| three.starts_with(b"\\\"") && goes_on(three[2]))
+    format.refuse(StoredFile {
+        name: &name,
+        layout: &input.layout,
+        columns: &columns,
+        compression,
+        beginning: &beginning,
+        stored: Box::new(stored),
+        anywhere: Some(&anywhere),
+        is_near: true,
+        progress: Arc::default(),
+    })
 }
 
 pub(super) fn columns(layout: &InputLayout, columns: &TextColumns) -> WantedColumns {
@@ -313,7 +256,7 @@ pub(super) fn read_beginning<R: Read>(stored: &mut Metered<R>) -> io::Result<(Co
 pub fn refused_beginning(head: &[u8], layout: &InputLayout) -> Option<String> {
     let compression = Compression::detect(head);
     let beginning = beginning(compression, head);
-    let window = formats::refused_window(head, "-", layout.format.unwrap_or(FileFormat::Jsonl));
+    let window = formats::refused_window(head, "-", layout.format.unwrap_or_else(FileFormat::usual));
     if window.is_some() {
         return window;
     }
@@ -322,7 +265,7 @@ pub fn refused_beginning(head: &[u8], layout: &InputLayout) -> Option<String> {
     if beginning.is_empty() {
         return None;
     }
-    let format = layout.format.unwrap_or_else(|| detect_format(&beginning, "-"));
+    let format = layout.format.unwrap_or_else(|| FileFormat::detect(&beginning, "-"));
     formats::refused_format(&beginning, compression, "-", format)
 }
 
@@ -340,80 +283,36 @@ fn beginning(compression: Compression, head: &[u8]) -> Vec<u8> {
     found
 }
 
-/// The format of an input with this beginning and this name.
-pub(super) fn detect_format(beginning: &[u8], name: &str) -> FileFormat {
-    if formats::is_parquet(beginning) {
-        return FileFormat::Parquet;
-    }
-    if beginning.starts_with(b"WARC/") {
-        return FileFormat::Warc;
-    }
-    let beginning = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
-    match by_name(name) {
-        Some(FileFormat::Text) if beginning.starts_with(b"{") && !is_markup(name) => FileFormat::Jsonl,
-        Some(format) => format,
-        None => FileFormat::Jsonl,
-    }
-}
-
 /// Whether an input is a CSV or TSV table that is not compressed, as far as its name or the user says.
 pub(super) fn is_plain_table(input: &Input) -> bool {
     let name = input.name().to_ascii_lowercase();
-    let format = input.layout.format.or_else(|| by_name(&name));
-    matches!(format, Some(FileFormat::Csv | FileFormat::Tsv))
+    let format = input.layout.format.or_else(|| FileFormat::of_name(&name));
+    format.is_some_and(|format| format.kind() == FileKind::Table)
         && !name.ends_with(".gz")
         && !name.ends_with(".zst")
 }
 
 /// Whether a named input is one document, and not a file of records.
 pub(super) fn is_document(input: &Input) -> bool {
-    let is_text = |format: FileFormat| matches!(format, FileFormat::Text | FileFormat::Html);
     let name = input.name();
     if let Some(format) = input.layout.format {
-        return is_text(format);
+        return format.is_document();
     }
     // Only the content of a text may say that it has records.
-    by_name(&name).is_some_and(is_text)
+    FileFormat::of_name(&name).is_some_and(FileFormat::is_document)
         && match &input.place {
             InputPlace::File(path) if path.metadata().is_ok_and(|found| found.is_file()) => {
                 let beginning = File::open(path)
                     .and_then(|file| read_beginning(&mut Metered::new(file, Arc::default(), Arc::default())));
-                beginning.is_ok_and(|(_, beginning)| is_text(detect_format(&beginning, &name)))
+                beginning.is_ok_and(|(_, beginning)| FileFormat::detect(&beginning, &name).is_document())
             }
             _ => true,
         }
 }
 
-/// Whether a text file is in some markup language, whose first character may be a brace.
-fn is_markup(name: &str) -> bool {
-    !name.to_ascii_lowercase().ends_with(".txt")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn formats_are_detected_by_first_bytes_then_by_name() {
-        use FileFormat::{Csv, Html, Jsonl, Parquet, Text, Tsv, Warc};
-        for (beginning, name, format) in [
-            (&b"PAR1\x15\x04"[..], "a.csv", Parquet),
-            (b"PAR1,text\n", "a.csv", Csv),
-            (b"WARC/1.0\r\n", "-", Warc),
-            (b"{\"id\":1}", "feed", Jsonl),
-            (b"id,text", "feed", Jsonl),
-            (b"id,text", "a.CSV.gz", Csv),
-            (b"id\ttext", "a.tsv", Tsv),
-            (b"", "x.warc.zst", Warc),
-            (b"text", "a.txt", Text),
-            (b"\xef\xbb\xbf {\"id\"", "a.txt", Jsonl),
-            (b"{% raw %}", "a.md", Text),
-            (b"<p>", "日本.htm", Html),
-            (b"[", "a.json", Jsonl),
-        ] {
-            assert_eq!(detect_format(beginning, name), format, "{name}");
-        }
-    }
 
     #[test]
     fn compressed_files_are_detected_by_their_content() {

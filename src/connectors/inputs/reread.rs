@@ -8,33 +8,20 @@ use std::sync::Arc;
 
 use super::folder::{holds_records, in_order, is_hidden};
 use super::input::{Input, InputPlace};
-use super::open::{columns, detect_format, dialect, read_beginning};
+use super::open::{columns, read_beginning};
 use crate::formats::{
-    Compression, Dialect, FileFormat, InputLayout, Metered, RawReader, SharedPages, raw_csv, raw_lines,
-    raw_warc,
+    Compression, FileFormat, InMemory, InputLayout, InputProgress, Metered, OnDisk, RandomAccess, RawRecords,
+    SharedPages, StoredFile,
 };
-#[cfg(feature = "parquet")]
-use crate::formats::{InMemory, OnDisk, ParquetCopy, RandomAccess};
 use dupflow_core::text::TextColumns;
 
 /// An input that has been opened again.
 pub(crate) struct Reopened {
     pub(crate) format: FileFormat,
     pub(crate) compression: Compression,
-    /// How it is written, if it is a table.
-    pub(crate) dialect: Dialect,
     /// The path to the text of a record.
     pub(crate) text: String,
     pub(crate) records: RawRecords,
-}
-
-/// The records of an input.
-pub(crate) enum RawRecords {
-    /// One after another.
-    Bytes(Box<dyn RawReader>),
-    /// By row group and column.
-    #[cfg(feature = "parquet")]
-    Rows(ParquetCopy),
 }
 
 /// Opens an input for the bytes of its records. `pages` are those to which revisits refer.
@@ -59,44 +46,33 @@ pub(crate) fn reopen(input: &Input, pages: &SharedPages) -> io::Result<Reopened>
 fn open(input: &Input, stored: impl Read + Send + 'static, pages: &SharedPages) -> io::Result<Reopened> {
     let mut stored = Metered::new(stored, Default::default(), Default::default());
     let (compression, beginning) = read_beginning(&mut stored)?;
-    let format = input.layout.format.unwrap_or_else(|| detect_format(&beginning, &input.name()));
-    let dialect = dialect(&input.layout, format);
+    let name = input.name();
+    let format = input.layout.format.unwrap_or_else(|| FileFormat::detect(&beginning, &name));
     let columns = columns(&input.layout, &TextColumns::default());
-    let records = match format {
-        FileFormat::Jsonl => RawRecords::Bytes(raw_lines(compression.decode(stored)?)),
-        FileFormat::Csv | FileFormat::Tsv => {
-            RawRecords::Bytes(raw_csv(compression.decode(stored)?, dialect, &columns)?)
-        }
-        FileFormat::Warc => {
-            let id = input.layout.warc_id;
-            RawRecords::Bytes(raw_warc(Box::new(stored), &columns, id, Arc::clone(pages)))
-        }
-        #[cfg(feature = "parquet")]
-        FileFormat::Parquet if compression == Compression::None => {
-            RawRecords::Rows(ParquetCopy::open(at_random(input)?)?)
-        }
-        FileFormat::Parquet => {
-            let why = "a Parquet file that is compressed as a whole is not copied: decompress it first";
-            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
-        }
-        FileFormat::Text | FileFormat::Html => {
-            let why = "it is one document and has no records: --emit keep names the documents to copy, and \
-                with text.split --emit remove the parts to cut";
-            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
-        }
+    let anywhere = |progress| at_random(input, progress);
+    let file = StoredFile {
+        name: &name,
+        layout: &input.layout,
+        columns: &columns,
+        compression,
+        beginning: &beginning,
+        stored: Box::new(stored),
+        anywhere: Some(&anywhere),
+        is_near: true,
+        progress: Arc::default(),
     };
-    Ok(Reopened { format, compression, dialect, text: columns.text, records })
+    let records = format.copy(file, pages)?;
+    Ok(Reopened { format, compression, text: columns.text, records })
 }
 
 /// Random access to an input.
-#[cfg(feature = "parquet")]
-fn at_random(input: &Input) -> io::Result<Arc<dyn RandomAccess>> {
+fn at_random(input: &Input, progress: Arc<InputProgress>) -> io::Result<Arc<dyn RandomAccess>> {
     Ok(match &input.place {
-        InputPlace::File(path) | InputPlace::Folder(path) => Arc::new(OnDisk::open(path, Arc::default())?),
+        InputPlace::File(path) | InputPlace::Folder(path) => Arc::new(OnDisk::open(path, progress)?),
         InputPlace::Memory(_, bytes) => Arc::new(InMemory::new(Arc::clone(bytes))),
         #[cfg(feature = "object-store")]
         InputPlace::Object(object) => {
-            Arc::new(super::remote::ObjectAccess::new(Arc::clone(object), Arc::default()))
+            Arc::new(super::remote::ObjectAccess::new(Arc::clone(object), progress))
         }
         InputPlace::Stdin => return Err(io::ErrorKind::Unsupported.into()),
     })
@@ -114,7 +90,7 @@ pub fn files_of(inputs: &[Input]) -> Vec<Input> {
         for entry in found.filter(|entry| entry.file_type().is_file()) {
             let path = entry.into_path();
             let is_document = !holds_records(&path, &input.layout);
-            let format = if is_document { Some(FileFormat::Text) } else { input.layout.format };
+            let format = if is_document { Some(FileFormat::text()) } else { input.layout.format };
             let layout = Arc::new(InputLayout { format, ..(*input.layout).clone() });
             files.push(Input { place: InputPlace::File(path), layout });
         }

@@ -15,10 +15,10 @@ use crate::failpoint;
 #[cfg(feature = "parquet")]
 use crate::formats::ParquetCopy;
 use crate::formats::{
-    Compression, Dialect, FileFormat, MarkColumns, RawReader, RecordChoice, SharedPages, TextPlace,
-    marked_csv_header, push_csv_mark, push_json_mark,
+    Compression, Dialect, FileFormat, MarkColumns, RawReader, RawRecords, RecordChoice, RecordParts,
+    SharedPages, TextPlace, marked_csv_header, push_csv_mark, push_json_mark,
 };
-use crate::inputs::{FileStamp, Input, RawRecords, ReadInput, RecordIndex, Reopened, reopen};
+use crate::inputs::{FileStamp, Input, ReadInput, RecordIndex, Reopened, reopen};
 
 /// The copy of the selected records of the inputs of a run, which is made after the run has ended.
 pub struct DocumentsCopy {
@@ -190,45 +190,47 @@ impl CopyPass<'_> {
             return if is_empty { Ok(()) } else { Err(io::Error::new(io::ErrorKind::Unsupported, why)) };
         }
         check(read)?;
-        let Reopened { format, compression, dialect, text, records } = match reopen(&read.input, &self.pages)
-        {
+        let Reopened { format, compression, text, records } = match reopen(&read.input, &self.pages) {
             // An input that could not be read in the first pass either.
             Err(_) if !read.records.clone().any(|record| self.selection.is_chosen(record)) => return Ok(()),
             opened => opened?,
         };
         match records {
             RawRecords::Bytes(mut raw) => {
-                let mut header = raw.header().to_vec();
-                let text = match format {
-                    _ if !self.cuts => None,
-                    FileFormat::Jsonl => Some(TextPlace::member(&text)),
-                    _ if header.is_empty() => None,
-                    _ => Some(TextPlace::cell(&header, dialect, &text)?),
-                };
-                if let Some(columns) = self.columns.as_ref().filter(|_| !header.is_empty()) {
-                    header = marked_csv_header(&header, dialect, columns)?;
+                let parts = raw.parts();
+                let (mut header, mut cells, mut place) = (parts.header().to_vec(), None, None);
+                match parts {
+                    RecordParts::Members => place = Some(TextPlace::member(&text)),
+                    RecordParts::Cells(of_table, dialect) if !header.is_empty() => {
+                        cells = Some(dialect);
+                        if self.cuts {
+                            place = Some(TextPlace::cell(of_table, dialect, &text)?);
+                        }
+                        if let Some(columns) = &self.columns {
+                            header = marked_csv_header(of_table, dialect, columns)?;
+                        }
+                    }
+                    RecordParts::Cells(..) | RecordParts::Sealed => {}
                 }
-                let form = FileForm { format, compression, header, text, of: read.input.name() };
+                let are_sealed = matches!(parts, RecordParts::Sealed);
+                let text = place.filter(|_| self.cuts);
+                let form =
+                    FileForm { format, compression, header, cells, are_sealed, text, of: read.input.name() };
                 self.begin(read, &form)?;
-                self.records(read, &form, dialect, &mut *raw)?;
+                self.records(read, &form, &mut *raw)?;
             }
             #[cfg(feature = "parquet")]
-            RawRecords::Rows(rows) => {
+            RawRecords::RowGroups(file) => {
+                let rows = ParquetCopy::open(file)?;
                 let rows = if self.cuts { rows.with_cuts(&text)? } else { rows };
-                self.rows(read, compression, rows)?;
+                self.rows(read, format, rows)?;
             }
         }
         check(read)
     }
 
     /// Copies records that follow one another.
-    fn records(
-        &mut self,
-        read: &ReadInput,
-        form: &FileForm,
-        dialect: Dialect,
-        raw: &mut dyn RawReader,
-    ) -> io::Result<()> {
+    fn records(&mut self, read: &ReadInput, form: &FileForm, raw: &mut dyn RawReader) -> io::Result<()> {
         let mut marked = Vec::new();
         let mut number = read.records.start;
         while let Some(record) = raw.next()? {
@@ -255,9 +257,9 @@ impl CopyPass<'_> {
                         marked.clear();
                         marked.extend_from_slice(record);
                         let of = (self.selection as &dyn RecordChoice, number);
-                        match form.format {
-                            FileFormat::Jsonl => push_json_mark(&mut marked, columns, of)?,
-                            _ => push_csv_mark(&mut marked, dialect, columns, of)?,
+                        match form.cells {
+                            None => push_json_mark(&mut marked, columns, of)?,
+                            Some(dialect) => push_csv_mark(&mut marked, dialect, columns, of)?,
                         }
                         &marked
                     }
@@ -296,9 +298,8 @@ impl CopyPass<'_> {
                 Err(unlike(&open.of, format_args!("another table")))
             };
         }
-        let is_archive = form.format == FileFormat::Warc;
         let (out, compression) = self.create(read, form.compression)?;
-        let mut file = ByteFile::new(out, compression, is_archive)?;
+        let mut file = ByteFile::new(out, compression, form.are_sealed)?;
         if !form.header.is_empty() {
             file.write(&form.header)?;
         }
@@ -341,12 +342,12 @@ impl CopyPass<'_> {
 
     /// Copies the rows of a Parquet file.
     #[cfg(feature = "parquet")]
-    fn rows(&mut self, read: &ReadInput, compression: Compression, rows: ParquetCopy) -> io::Result<()> {
+    fn rows(&mut self, read: &ReadInput, format: FileFormat, rows: ParquetCopy) -> io::Result<()> {
         if rows.rows() != read.records.end - read.records.start {
             return Err(changed());
         }
         let rows = Arc::new(rows);
-        self.begin_rows(read, compression, &rows)?;
+        self.begin_rows(read, format, &rows)?;
         let mut first = read.records.start;
         for group in 0..rows.groups() {
             if first < self.progress.next {
@@ -355,7 +356,7 @@ impl CopyPass<'_> {
             }
             if self.in_file >= self.shard_bytes {
                 self.close(first)?;
-                self.begin_rows(read, compression, &rows)?;
+                self.begin_rows(read, format, &rows)?;
             }
             let Some(CopyFile { file: OpenFile::Rows(file), .. }) = &mut self.open else {
                 return Err(io::Error::other("no file is open"));
@@ -374,25 +375,26 @@ impl CopyPass<'_> {
     fn begin_rows(
         &mut self,
         read: &ReadInput,
-        compression: Compression,
+        format: FileFormat,
         rows: &Arc<ParquetCopy>,
     ) -> io::Result<()> {
         if let Some(open) = &self.open {
             return match &open.schema {
                 Some(other) if other.has_schema_of(rows) => Ok(()),
                 Some(_) => Err(unlike(&open.of, format_args!("a Parquet file with other columns"))),
-                None => {
-                    Err(unlike(&open.of, format_args!("{}, and this one is parquet", open.format.name())))
-                }
+                None => Err(unlike(
+                    &open.of,
+                    format_args!("{}, and this one is {}", open.format.name(), format.name()),
+                )),
             };
         }
         let mut names = self.columns.iter().flat_map(MarkColumns::names);
         if let Some(column) = names.find(|column| rows.has(column)) {
             return Err(crate::formats::taken(column));
         }
-        let (out, _) = self.create(read, compression)?;
+        let (out, _) = self.create(read, Compression::None)?;
         let file = OpenFile::Rows(rows.target(out, self.columns.as_ref())?);
-        let (format, of) = (FileFormat::Parquet, read.input.name());
+        let of = read.input.name();
         self.open = Some(CopyFile { file, format, header: Vec::new(), schema: Some(Arc::clone(rows)), of });
         Ok(())
     }
@@ -403,6 +405,10 @@ struct FileForm {
     format: FileFormat,
     compression: Compression,
     header: Vec<u8>,
+    /// How cells are written; `None` for records that have none.
+    cells: Option<Dialect>,
+    /// Whether each record is compressed by itself.
+    are_sealed: bool,
     /// Where texts are, if parts of them are cut out.
     text: Option<TextPlace>,
     of: Arc<str>,

@@ -1,13 +1,18 @@
 //! Checks before a run that its documents can be copied.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::target::{CommonFolder, CopySettings, CopyTarget, compression};
 #[cfg(feature = "parquet")]
+use crate::formats::ParquetCopy;
+#[cfg(feature = "parquet")]
 use crate::formats::taken;
-use crate::formats::{self, Compression, FileFormat, MarkColumns, SharedPages, marked_csv_header};
-use crate::inputs::{Input, RawRecords, Reopened, files_of, reopen};
+use crate::formats::{
+    self, Compression, FileFormat, MarkColumns, RawRecords, RecordParts, SharedPages, marked_csv_header,
+};
+use crate::inputs::{Input, Reopened, files_of, reopen};
 
 /// Everything that prevents the copy of documents of these inputs, beside a reference that is read too. Of
 /// the target only a folder is checked. Opens each input, and reads its beginning.
@@ -27,51 +32,37 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
     let mut first: Option<(String, FileFormat, Vec<u8>)> = None;
     for file in &files {
         let name = file.name();
+        let mut note = |error: io::Error| {
+            unreadable.entry(error.to_string()).or_insert_with(|| (name.to_string(), 0)).1 += 1;
+        };
         let opened = match reopen(file, &SharedPages::default()) {
             Ok(opened) => opened,
             Err(error) => {
-                let of = unreadable.entry(error.to_string()).or_insert_with(|| (name.to_string(), 0));
-                of.1 += 1;
+                note(error);
                 continue;
             }
         };
-        let Reopened { format, records, dialect, .. } = &opened;
-        let (format, dialect) = (*format, *dialect);
-        if settings.mark.is_some() && format == FileFormat::Warc {
-            problems.push(format!("--mark: \"{name}\" is a web archive, whose records have no columns"));
-        }
-        if settings.cuts() && format == FileFormat::Warc {
-            problems.push(format!(
-                "text.split: \"{name}\" is a web archive, whose records state the length and the digest of \
-                 their texts: take --emit remove"
-            ));
-        }
+        let Reopened { format, text, records, .. } = opened;
+        let is_packed = !matches!(records, RawRecords::Bytes(_));
         let header = match records {
-            RawRecords::Bytes(raw) => raw.header().to_vec(),
+            RawRecords::Bytes(raw) => {
+                let parts = raw.parts();
+                bytes(settings, columns.as_ref(), &name, parts, &mut problems);
+                parts.header().to_vec()
+            }
             #[cfg(feature = "parquet")]
-            RawRecords::Rows(rows) => rows.schema_text().into_bytes(),
-        };
-        if let Some(columns) = &columns {
-            let taken = match records {
-                RawRecords::Bytes(_) if header.is_empty() => None,
-                RawRecords::Bytes(_) => marked_csv_header(&header, dialect, columns).err(),
-                #[cfg(feature = "parquet")]
-                RawRecords::Rows(rows) => {
-                    columns.names().iter().find(|column| rows.has(column)).map(|column| taken(column))
+            RawRecords::RowGroups(rows) => match ParquetCopy::open(rows) {
+                Ok(rows) => row_groups(settings, columns.as_ref(), (&name, &text), rows, &mut problems),
+                Err(error) => {
+                    note(error);
+                    continue;
                 }
-            };
-            problems.extend(taken.map(|error| format!("--mark: \"{name}\": {error}")));
-        }
-        #[cfg(feature = "parquet")]
-        if let RawRecords::Rows(rows) = opened.records
-            && let Some(error) = settings.cuts().then(|| rows.with_cuts(&opened.text).err()).flatten()
-        {
-            problems.push(format!("text.split: \"{name}\": {error}"));
-        }
+            },
+        };
         match &first {
             _ if matches!(settings.target, CopyTarget::Folder(_)) => {}
             None => {
-                misnamed(&settings.target, format, &name, &mut problems);
+                misnamed(&settings.target, format, is_packed, &name, &mut problems);
                 first = Some((name.to_string(), format, header));
             }
             Some((other, of, _)) if *of != format => problems.push(format!(
@@ -92,12 +83,64 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
     problems
 }
 
-/// Problems of the name of a file for records of `format`, which are those of the input `name`.
-fn misnamed(target: &CopyTarget, format: FileFormat, name: &str, problems: &mut Vec<String>) {
+/// Problems of records one after another that are to be marked, or to be cut.
+fn bytes(
+    settings: &CopySettings,
+    columns: Option<&MarkColumns>,
+    name: &str,
+    parts: RecordParts<'_>,
+    problems: &mut Vec<String>,
+) {
+    match (parts, columns) {
+        (RecordParts::Sealed, _) => {
+            if columns.is_some() {
+                problems.push(format!("--mark: \"{name}\" is a web archive, whose records have no columns"));
+            }
+            if settings.cuts() {
+                problems.push(format!(
+                    "text.split: \"{name}\" is a web archive, whose records state the length and the digest \
+                     of their texts: take --emit remove"
+                ));
+            }
+        }
+        (RecordParts::Cells(header, dialect), Some(columns)) if !header.is_empty() => {
+            let taken = marked_csv_header(header, dialect, columns).err();
+            problems.extend(taken.map(|error| format!("--mark: \"{name}\": {error}")));
+        }
+        (RecordParts::Members | RecordParts::Cells(..), _) => {}
+    }
+}
+
+/// Problems of rows of a Parquet file that are to be marked, or to be cut. Returns their schema.
+#[cfg(feature = "parquet")]
+fn row_groups(
+    settings: &CopySettings,
+    columns: Option<&MarkColumns>,
+    (name, text): (&str, &str),
+    rows: ParquetCopy,
+    problems: &mut Vec<String>,
+) -> Vec<u8> {
+    let taken_name = columns.and_then(|columns| columns.names().iter().find(|column| rows.has(column)));
+    problems.extend(taken_name.map(|column| format!("--mark: \"{name}\": {}", taken(column))));
+    let schema = rows.schema_text().into_bytes();
+    let failed = settings.cuts().then(|| rows.with_cuts(text).err()).flatten();
+    problems.extend(failed.map(|error| format!("text.split: \"{name}\": {error}")));
+    schema
+}
+
+/// Problems of the name of a file for records of `format`, which are those of the input `name`; `is_packed`:
+/// the format compresses by itself.
+fn misnamed(
+    target: &CopyTarget,
+    format: FileFormat,
+    is_packed: bool,
+    name: &str,
+    problems: &mut Vec<String>,
+) {
     let (CopyTarget::File(path) | CopyTarget::Shards(path, _)) = target else { return };
     let (promised, packed) = formats::promised(path);
     match packed {
-        Some(_) if format == FileFormat::Parquet => {
+        Some(_) if is_packed => {
             problems.push(format!("--output: {path:?} is compressed by its name, and Parquet inside itself"));
         }
         Some(end) if compression(path) == Compression::None => {

@@ -1,8 +1,7 @@
 //! CSV and TSV tables: how they are written, their rows, and what is said of them.
 
-mod dialect;
 mod findings;
+mod format;
 mod reader;
 
-pub(crate) use dialect::Dialect;
-pub(crate) use reader::CsvReader;
+pub(super) use format::{CSV, TSV};

@@ -19,6 +19,7 @@
 //! What it does not do: split the input into lines, count, or log; [`crate::intake`] does.
 
 mod fields;
+mod format;
 mod json;
 mod line_reader;
 mod line_rules;
@@ -27,6 +28,7 @@ mod strings;
 mod usual;
 
 pub use fields::FieldNames;
+pub(super) use format::JSON_LINES;
 pub(crate) use line_reader::LineReader;
 pub use line_rules::LineRules;
 pub(crate) use line_rules::numbered;

@@ -6,15 +6,14 @@
 //! format. Magic of printable letters may also begin a text or a table header: it counts only if bytes follow
 //! that no text has.
 
-mod containers;
 mod shapes;
 
 use std::borrow::Cow;
 
-use super::layout::{FileFormat, PACKED, by_name};
+use super::containers::{Help, container, is_text};
+use super::format::FileKind;
+use super::layout::{FileFormat, PACKED};
 use super::storage::{Compression, window_above_bound};
-use containers::{Help, container, is_text};
-use dupflow_run::missing_feature;
 use shapes::{Markup, json, markup, wide};
 
 /// Why an input with this (decompressed) beginning cannot be read in `format`, with a command that helps.
@@ -44,49 +43,35 @@ pub(crate) fn refused(
         let option = if inner.is_empty() { String::new() } else { format!(" --format {inner}") };
         return Some(format!("it is compressed twice: {} | dupflow replay{option} -", input.opened()));
     }
-    if cfg!(not(feature = "parquet")) && is_parquet(beginning) {
-        return Some(missing_feature("Parquet", "parquet"));
+    if let Some(found) = FileFormat::of_container(beginning) {
+        // What is named as a text, and is one, may be about an archive.
+        let is_read = found == format || format.is_document() && is_text(beginning);
+        let why =
+            || format!("it is {}, and is to be read as {}: leave --format out", found.file(), format.name());
+        return found.missing().or_else(|| (!is_read).then(why));
     }
-    let are_records = matches!(format, FileFormat::Jsonl | FileFormat::Csv | FileFormat::Tsv);
-    if format != FileFormat::Parquet && is_parquet(beginning) {
-        return Some(format!(
-            "it is a Parquet file, and is to be read as {}: leave --format out",
+    if let Some(why) = format.doubt(beginning) {
+        return Some(why);
+    }
+    if !matches!(format.kind(), FileKind::Text | FileKind::Table) {
+        return None;
+    }
+    let is_usual = format == FileFormat::usual();
+    if let Some(encoding) = wide(beginning) {
+        let command = format!("iconv -f {encoding} -t UTF-8 FILE");
+        let option = if is_usual { "" } else { format.name() };
+        return Some(input.not_read(&format!("{encoding}, not UTF-8"), &command, option));
+    }
+    let text = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
+    match markup(text) {
+        Some(Markup::Page) => Some(format!(
+            "it is a web page, and is to be read as {}: where a download has failed, a page says so; \
+             --format html reads it as a document",
             format.name()
-        ));
-    }
-    if are_records && beginning.starts_with(b"WARC/") {
-        return Some(format!(
-            "it is a web archive, and is to be read as {}: leave --format out",
-            format.name()
-        ));
-    }
-    match format {
-        FileFormat::Parquet => not_parquet(beginning),
-        FileFormat::Jsonl | FileFormat::Csv | FileFormat::Tsv => {
-            let option = if format == FileFormat::Jsonl { "" } else { format.name() };
-            if let Some(encoding) = wide(beginning) {
-                let command = format!("iconv -f {encoding} -t UTF-8 FILE");
-                return Some(input.not_read(&format!("{encoding}, not UTF-8"), &command, option));
-            }
-            let text = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
-            match markup(text) {
-                Some(Markup::Page) => {
-                    return Some(format!(
-                        "it is a web page, and is to be read as {}: where a download has failed, a page says \
-                         so; --format html reads it as a document",
-                        format.name()
-                    ));
-                }
-                Some(Markup::Xml(element)) => return Some(input.xml(&element)),
-                None => {}
-            }
-            if format != FileFormat::Jsonl {
-                return None;
-            }
-            let (what, command) = json(text)?;
-            Some(input.not_read(what, command, ""))
-        }
-        FileFormat::Warc | FileFormat::Text | FileFormat::Html => None,
+        )),
+        Some(Markup::Xml(element)) => Some(input.xml(&element)),
+        None if is_usual => json(text).map(|(what, command)| input.not_read(what, command, "")),
+        None => None,
     }
 }
 
@@ -161,46 +146,14 @@ impl<'n> FileInCommand<'n> {
     }
 }
 
-/// What a file without text is, by its first bytes.
-pub(crate) fn binary(beginning: &[u8]) -> Option<String> {
-    let (what, _) = container(beginning, "")?;
-    Some(format!("it is {what}"))
-}
-
-/// Whether it is a Git LFS pointer: a small text that replaces the real file until that is fetched.
-pub(crate) fn is_pointer(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"version https://git-lfs.github.com/spec/")
-}
-
-/// Whether it begins as a Parquet file does: four letters, and then header bytes that no text has.
-pub(crate) fn is_parquet(beginning: &[u8]) -> bool {
-    beginning.starts_with(b"PAR1") && (beginning.len() == 4 || !is_text(beginning))
-}
-
-/// Why it is no Parquet file.
-fn not_parquet(beginning: &[u8]) -> Option<String> {
-    if beginning.is_empty() {
-        return Some("it is empty, which no Parquet file is: its writer has not finished".to_owned());
-    }
-    let like = match beginning.trim_ascii_start().first() {
-        Some(b'{') => ": it begins as JSON Lines do, leave --format out",
-        _ => "",
-    };
-    // The input may have fewer than four bytes.
-    let length = beginning.len().min(4);
-    (beginning[..length] != b"PAR1"[..length] || length < 4)
-        .then(|| format!("it is no Parquet file, which begins with PAR1{like}"))
-}
-
 /// The format inside a compressed file of this name, as the value of `--format`; empty if it is detected
 /// without the option.
 fn inner_format(name: &str, format: FileFormat) -> &'static str {
     let lower = name.to_ascii_lowercase();
     let bare = PACKED.iter().find_map(|end| lower.strip_suffix(end)).unwrap_or(&lower);
-    match by_name(bare).unwrap_or(format) {
-        FileFormat::Jsonl | FileFormat::Parquet | FileFormat::Warc => "",
-        other => other.name(),
-    }
+    let inner = FileFormat::of_name(bare).unwrap_or(format);
+    let is_detected = inner == FileFormat::usual() || inner.kind() == FileKind::Container;
+    if is_detected { "" } else { inner.name() }
 }
 
 /// The name, quoted for a shell.

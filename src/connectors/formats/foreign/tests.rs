@@ -1,25 +1,27 @@
 //! Which inputs are refused, and with which command.
 
+use super::super::containers::binary;
+use super::super::parquet::is_parquet;
 use super::*;
 
-fn refusal(beginning: &[u8], name: &str, format: FileFormat) -> Option<String> {
-    refused(beginning, Compression::None, name, format)
+fn refusal(beginning: &[u8], name: &str, format: &str) -> Option<String> {
+    refused(beginning, Compression::None, name, FileFormat::named(format)?)
 }
 
 #[test]
 fn commands_name_the_file_and_the_format() {
     let xz = b"\xfd7zXZ\0\0";
     assert_eq!(
-        refusal(xz, "a b.csv.xz", FileFormat::Jsonl).unwrap(),
+        refusal(xz, "a b.csv.xz", "jsonl").unwrap(),
         "it is compressed with xz, which is not read: xz -dc 'a b.csv.xz' | dupflow replay --format \
          csv -, or into a file, where the input is read twice"
     );
     assert_eq!(
-        refusal(xz, "-", FileFormat::Jsonl).unwrap(),
+        refusal(xz, "-", "jsonl").unwrap(),
         "it is compressed with xz, which is not read: xz -dc FILE | dupflow replay -"
     );
     assert_eq!(
-        refusal(b"[ {\"id\":1}", "日本.json", FileFormat::Jsonl).unwrap(),
+        refusal(b"[ {\"id\":1}", "日本.json", "jsonl").unwrap(),
         "it is a JSON array, not an object a line, which is not read: python3 -c 'import \
          sys,json;[print(json.dumps(r)) for r in json.load(sys.stdin.buffer)]' <'日本.json' | dupflow replay \
          -, or into a file, where the input is read twice"
@@ -41,13 +43,13 @@ fn supported_inputs_are_not_refused() {
         "BZh is no magic",
         "{\"text\":\"a line that is cut off",
     ] {
-        assert_eq!(refusal(text.as_bytes(), "a", FileFormat::Jsonl), None, "{text}");
+        assert_eq!(refusal(text.as_bytes(), "a", "jsonl"), None, "{text}");
     }
-    assert_eq!(refusal(b"{\n", "a.md", FileFormat::Text), None);
-    assert_eq!(refusal(b"<html>", "a.html", FileFormat::Html), None);
-    assert_eq!(refusal(b"PAR1....", "a", FileFormat::Parquet), None);
-    assert_eq!(refusal(b"id,text\n", "a", FileFormat::Csv), None);
-    assert_eq!(refusal("\u{4100}".as_bytes(), "a", FileFormat::Csv), None);
+    assert_eq!(refusal(b"{\n", "a.md", "text"), None);
+    assert_eq!(refusal(b"<html>", "a.html", "html"), None);
+    assert_eq!(refusal(b"PAR1....", "a", "parquet"), None);
+    assert_eq!(refusal(b"id,text\n", "a", "csv"), None);
+    assert_eq!(refusal("\u{4100}".as_bytes(), "a", "csv"), None);
 }
 
 /// A table or a text that begins with the letters of a magic is read. Only with the bytes of the real
@@ -58,14 +60,14 @@ fn texts_may_begin_with_the_letters_of_a_magic() {
         for rest in [",text,id\nx,a text,1\n", " images: the text goes on\n", "\tid\ttext\n\u{1b}[1m\u{e9}\n"]
         {
             let text = format!("{magic}{rest}");
-            for format in [FileFormat::Csv, FileFormat::Tsv, FileFormat::Text, FileFormat::Jsonl] {
+            for format in ["csv", "tsv", "text", "jsonl"] {
                 assert_eq!(refusal(text.as_bytes(), "a", format), None, "{text:?}");
             }
             assert_eq!(binary(text.as_bytes()), None, "{text:?}");
             assert!(!is_parquet(text.as_bytes()), "{text:?}");
         }
         let bytes = [magic.as_bytes(), b"\x15\x04\0\0"].concat();
-        assert!(refusal(&bytes, "a", FileFormat::Csv).is_some(), "{magic}");
+        assert!(refusal(&bytes, "a", "csv").is_some(), "{magic}");
         assert_eq!(binary(&bytes).is_some(), magic != "PAR1", "{magic}");
     }
 }
@@ -73,6 +75,6 @@ fn texts_may_begin_with_the_letters_of_a_magic() {
 #[test]
 fn json_over_several_lines_is_recognised() {
     for text in ["{\n  \"id\": 1", "{ \"id\": 1,\n  \"text\": \"t\" }\n{", "[\n  {", "[\n", "[{"] {
-        assert!(refusal(text.as_bytes(), "a", FileFormat::Jsonl).is_some(), "{text}");
+        assert!(refusal(text.as_bytes(), "a", "jsonl").is_some(), "{text}");
     }
 }

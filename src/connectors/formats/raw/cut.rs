@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::super::csv::Dialect;
+use super::super::dialect::Dialect;
 use super::super::layout::{SurrogateRule, named_path};
 use super::super::nonstandard::StandardJson;
 

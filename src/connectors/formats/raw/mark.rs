@@ -17,7 +17,7 @@ use std::ops::Range;
 use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 
-use super::super::csv::Dialect;
+use super::super::dialect::Dialect;
 use super::super::layout::SurrogateRule;
 use super::super::nonstandard::StandardJson;
 

@@ -6,7 +6,7 @@ use super::body::is_binary;
 use super::broken::ArchiveError;
 use super::fields::{Fields, MediaType, unbracketed};
 use super::http::{HttpMessage, http_begin};
-use super::pages;
+use super::revisits;
 use crate::instant;
 use dupflow_core::html;
 
@@ -86,7 +86,7 @@ impl WarcRecord<'_> {
         let Some(text) = text else { return skipped("content_type") };
         row.text = RowText::Is(text);
         if id == WarcId::Uri {
-            row.role = pages::page(&self.fields, self.address());
+            row.role = revisits::page(&self.fields, self.address());
         }
         self.describe(columns, id, message.as_ref(), row);
         Ok((NextRow::Row, is_cut))
@@ -103,7 +103,7 @@ impl WarcRecord<'_> {
         } else if id == WarcId::Record || self.address().is_none_or(<[u8]>::is_empty) {
             Err("revisit")
         } else {
-            Ok(pages::revisit(&self.fields, self.address(), status))
+            Ok(revisits::revisit(&self.fields, self.address(), status))
         }
     }
 

@@ -14,7 +14,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::super::layout::WarcId;
 use super::super::samples::{ReadResult, columns, seed_and_rounds, texts};
-use super::{ParallelArchive, Warc, WarcArchive};
+use super::Warc;
+use super::parts::{ParallelArchive, WarcArchive};
 use crate::formats::{InMemory, RandomAccess};
 
 fn choose<'c, T: ?Sized>(rng: &mut ChaCha8Rng, choices: &[&'c T]) -> &'c T {

@@ -17,15 +17,16 @@ mod body;
 mod broken;
 mod document;
 mod fields;
+mod format;
 mod http;
-mod pages;
 mod parts;
 mod records;
+mod revisits;
 mod units;
 
-pub(crate) use pages::{PAGE_BYTES, PageMemory, revisited};
-pub(crate) use parts::{ParallelArchive, WarcArchive};
-pub(crate) use records::Warc;
+pub(super) use format::WARC;
+#[cfg(test)]
+pub(super) use records::Warc;
 
 #[cfg(test)]
 #[path = "hostile_tests.rs"]

@@ -90,8 +90,7 @@ impl Revisits {
 
 /// Whether an input may be an archive with pages that revisits refer to, as far as the user says.
 fn may_have_pages(input: &Input) -> bool {
-    let is_archive = |format| format == FileFormat::Warc;
-    input.layout.warc_id == WarcId::Uri && input.layout.format.is_none_or(is_archive)
+    input.layout.warc_id == WarcId::Uri && input.layout.format.is_none_or(FileFormat::is_container)
 }
 
 /// The pages of an input that was read before; none if it is no archive.

@@ -10,7 +10,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::super::input::{Input, InputPlace};
 use super::super::table_folder::{TableFolder, is_marker};
-use crate::formats::{FileFormat, InputLayout, by_name, decompressed, is_parquet, refused_window};
+use crate::formats::{FileFormat, InputLayout, decompressed, refused_window};
 
 /// The files of a folder that have the same format.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct FolderKind {
 impl FolderKind {
     /// Whether each file is a document, with its path below the folder as its id.
     pub fn is_document(&self) -> bool {
-        matches!(self.format, FileFormat::Text | FileFormat::Html)
+        self.format.is_document()
     }
 }
 
@@ -38,11 +38,11 @@ pub fn folder_kinds(folder: &Input) -> Vec<FolderKind> {
     let files = in_order(root).into_iter().filter_entry(|entry| !is_hidden(entry));
     for entry in files.flatten().filter(|entry| entry.file_type().is_file()) {
         let path = entry.into_path();
-        let named = by_name(&path.to_string_lossy());
+        let named = FileFormat::of_name(&path.to_string_lossy());
         let format = match folder.layout.format.or(named) {
             Some(format) if holds_records(&path, &folder.layout) => format,
-            Some(FileFormat::Html) => FileFormat::Html,
-            _ => FileFormat::Text,
+            Some(format) if format == FileFormat::page() => format,
+            _ => FileFormat::text(),
         };
         match kinds.iter_mut().find(|kind| kind.format == format) {
             Some(kind) => kind.files += 1,
@@ -114,7 +114,7 @@ fn refused_window_of(path: &Path, name: &str, format: Option<FileFormat>) -> Opt
     // Skippable frames before the first one are short.
     let mut head = Vec::with_capacity(4096);
     File::open(path).and_then(|file| file.take(4096).read_to_end(&mut head)).ok()?;
-    refused_window(&head, name, format.or_else(|| by_name(name)).unwrap_or(FileFormat::Text))
+    refused_window(&head, name, format.or_else(|| FileFormat::of_name(name)).unwrap_or_else(FileFormat::text))
 }
 
 /// Whether a file of a folder has records and is not one document.
@@ -122,13 +122,16 @@ pub(crate) fn holds_records(path: &Path, layout: &InputLayout) -> bool {
     match layout.format {
         None => path.file_name().is_some_and(|name| {
             let name = name.to_string_lossy();
-            has_records(&name) || by_name(&name).is_none() && begins_with_records(path, &name)
+            match FileFormat::of_name(&name) {
+                Some(format) => !format.is_document(),
+                None => begins_with_records(path, &name),
+            }
         }),
-        Some(format) => !matches!(format, FileFormat::Text | FileFormat::Html),
+        Some(format) => !format.is_document(),
     }
 }
 
-/// Whether a file whose name says nothing begins as Parquet or a web archive does. Items of Scrapy (`.jl`)
+/// Whether a file whose name says nothing begins as a container of records does. Items of Scrapy (`.jl`)
 /// begin with `{`, compressed or not, which programs in Julia do not.
 fn begins_with_records(path: &Path, name: &str) -> bool {
     let is_list = is_item_list(name);
@@ -142,9 +145,7 @@ fn begins_with_records(path: &Path, name: &str) -> bool {
         }
         Ok(head)
     };
-    head().is_ok_and(|head| {
-        is_parquet(&head) || head.starts_with(b"WARC/") || is_list && head.starts_with(b"{")
-    })
+    head().is_ok_and(|head| FileFormat::of_container(&head).is_some() || is_list && head.starts_with(b"{"))
 }
 
 /// Whether a name is that of Scrapy's items, or of a program in Julia.
@@ -152,11 +153,6 @@ fn is_item_list(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = [".gz", ".zst", ".zstd"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     name.ends_with(".jl")
-}
-
-/// Whether a file of a folder has records, by its name, so that it is not one document.
-fn has_records(name: &str) -> bool {
-    !matches!(by_name(name), Some(FileFormat::Text | FileFormat::Html) | None)
 }
 
 #[cfg(test)]
@@ -173,8 +169,8 @@ mod tests {
         }
         let place = InputPlace::Folder(folder.path().to_owned());
         let kinds = folder_kinds(&Input { place, layout: Arc::default() });
-        let formats: Vec<_> = kinds.iter().map(|kind| kind.format).collect();
-        assert_eq!(formats, [FileFormat::Csv, FileFormat::Html, FileFormat::Tsv]);
+        let formats: Vec<_> = kinds.iter().map(|kind| kind.format.name()).collect();
+        assert_eq!(formats, ["csv", "html", "tsv"]);
     }
 
     #[test]
@@ -190,7 +186,7 @@ mod tests {
             ("a.md", false),
             ("a", false),
         ] {
-            assert_eq!(has_records(name), holds, "{name}");
+            assert_eq!(holds_records(Path::new(name), &InputLayout::default()), holds, "{name}");
         }
     }
 }

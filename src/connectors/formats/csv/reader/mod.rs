@@ -24,8 +24,8 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use memchr::memchr;
 
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES, RecordPlace};
+use super::super::dialect::{Dialect, QuoteFlaws, is_null};
 use super::super::rows::{Damage, FileRow, NextRow, RowReader, RowText, WantedColumns, found, no_time};
-use super::dialect::{Dialect, QuoteFlaws, is_null};
 use super::findings::{Findings, QUOTE_ADVICE};
 use crate::instant;
 

@@ -264,7 +264,7 @@ fn digits_are_seconds_in_tables_and_a_year_in_archives() {
             "WARC/1.1\r\nWARC-Type: conversion\r\nWARC-Date: {time}\r\nContent-Length: 1\r\n\r\nt\r\n\r\n"
         );
         let bytes = Box::new(Cursor::new(archive.into_bytes()));
-        let mut rows = crate::formats::warc(bytes, &columns(&[]), crate::formats::WarcId::Record);
+        let mut rows = crate::formats::warc::Warc::new(bytes, &columns(&[]), crate::formats::WarcId::Record);
         assert_eq!((rows.next(&mut row), row.ts), (Ok(NextRow::Row), in_archive), "{time:?}");
     }
 }

@@ -10,8 +10,8 @@ use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
 use super::super::layout::WarcId;
 use super::super::rows::{FileRow, NextRow, RowReader as _, RowText};
 use super::super::samples::{Harm, ReadResult, columns, harmed, texts};
+use super::Warc;
 use super::fields::MAX_HEAD;
-use super::*;
 
 /// One record, in the form that writers use.
 pub(super) fn record(kind: &str, more: &str, block: &[u8]) -> Vec<u8> {

@@ -282,16 +282,8 @@ const SOURCE_LAYOUT: LayoutKeys = LayoutKeys {
 /// How records of files are mapped to documents.
 pub(super) fn layout(settings: &mut FileSettings, keys: &LayoutKeys) -> InputLayout {
     let default = InputLayout::default();
-    let of_files = [
-        ("auto", None),
-        ("jsonl", Some(FileFormat::Jsonl)),
-        ("csv", Some(FileFormat::Csv)),
-        ("tsv", Some(FileFormat::Tsv)),
-        ("warc", Some(FileFormat::Warc)),
-        ("parquet", Some(FileFormat::Parquet)),
-        ("text", Some(FileFormat::Text)),
-        ("html", Some(FileFormat::Html)),
-    ];
+    let named = FileFormat::all().iter().map(|format| (format.name(), Some(*format)));
+    let of_files: Vec<_> = std::iter::once(("auto", None)).chain(named).collect();
     let name = |value: &ConfigValue| match value.text()? {
         "" => Some(None),
         path => dotted_names(path).map(|names| Some(names.join("."))),

@@ -273,6 +273,10 @@ pub(super) fn each_record(rows: &mut dyn RowReader, each: &mut dyn FnMut(RowResu
     }
 }
 
+/// The cores of the machine.
+pub(super) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
+}
+
 #[cfg(test)]
-#[path = "parallel_tests.rs"]
 mod tests;

@@ -146,3 +146,14 @@ fn zip(beginning: &[u8], name: &str) -> (&'static str, &'static Help) {
         ("a zip archive", &FROM_ZIP)
     }
 }
+
+/// What a file without text is, by its first bytes.
+pub(super) fn binary(beginning: &[u8]) -> Option<String> {
+    let (what, _) = container(beginning, "")?;
+    Some(format!("it is {what}"))
+}
+
+/// Whether it is a Git LFS pointer: a small text that replaces the real file until that is fetched.
+pub(super) fn is_pointer(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"version https://git-lfs.github.com/spec/")
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 
-use super::super::storage::RandomAccess;
+use super::super::super::storage::RandomAccess;
 
 /// Rows that are read at once.
 pub(super) const STEP: usize = 256;

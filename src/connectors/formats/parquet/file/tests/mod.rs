@@ -12,8 +12,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use super::super::rows::{FileRow, RowText};
-use super::super::samples::{self, Harm, ReadResult, harmed, texts};
+use super::super::super::rows::{FileRow, RowText};
+use super::super::super::samples::{self, Harm, ReadResult, harmed, texts};
 use super::*;
 use dupflow_core::text::Given;
 

@@ -24,8 +24,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 
-use super::super::raw::{MarkColumns, RecordChoice, cut_text};
-use super::super::storage::RandomAccess;
+use super::super::super::raw::{MarkColumns, RecordChoice, cut_text};
+use super::super::super::storage::RandomAccess;
 use super::bytes::{Chunks, STEP};
 use super::column;
 use super::footer;

@@ -4,8 +4,8 @@ use parquet::data_type::{DoubleType, FixedLenByteArray, FixedLenByteArrayType, I
 use parquet::file::metadata::KeyValue;
 use parquet::schema::parser::parse_message_type;
 
-use super::super::super::raw::RowMark;
-use super::super::super::storage::InMemory;
+use super::super::super::super::raw::RowMark;
+use super::super::super::super::storage::InMemory;
 use super::super::tests::{bytes, put};
 use super::*;
 

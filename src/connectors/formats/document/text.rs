@@ -12,9 +12,9 @@ use std::path::Path;
 
 use encoding_rs::Encoding;
 
-use super::bad_record::{BadRecord, MAX_RECORD_BYTES};
-use super::foreign;
-use super::storage::Compression;
+use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
+use super::super::containers;
+use super::super::storage::Compression;
 use dupflow_core::html;
 
 /// Why the text of a file is not read.
@@ -69,10 +69,10 @@ pub(crate) fn read_text<'b>(
     if buffer.len() > MAX_RECORD_BYTES {
         return Err(NoText::Bad(BadRecord::TooLong, None));
     }
-    if foreign::is_pointer(buffer) {
-        return Err(NoText::Bad(BadRecord::Unreadable, foreign::binary(buffer)));
+    if containers::is_pointer(buffer) {
+        return Err(NoText::Bad(BadRecord::Unreadable, containers::binary(buffer)));
     }
-    let what = foreign::binary(buffer);
+    let what = containers::binary(buffer);
     text_of_file(&name, buffer).ok_or(NoText::Bad(BadRecord::NotUtf8, what))
 }
 

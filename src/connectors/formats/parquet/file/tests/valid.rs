@@ -15,8 +15,8 @@ use parquet::schema::types::ColumnPath;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::super::super::rows::RowText;
-use super::super::super::samples::{seed_and_rounds, texts};
+use super::super::super::super::rows::RowText;
+use super::super::super::super::samples::{seed_and_rounds, texts};
 use super::{bytes, columns, put, read};
 
 /// A row as it is written: its text within two optional groups, and a list of further texts.
