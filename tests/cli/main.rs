@@ -43,6 +43,7 @@ mod help;
 mod hot_blocks;
 mod idf;
 mod ids;
+mod input_formats;
 mod inputs;
 mod json_forms;
 mod lakes;

@@ -20,10 +20,6 @@ const FROM_FEATHER: Help = Say(
     "write it as Parquet: python3 -c 'import sys,pyarrow as a,pyarrow.feather as f,pyarrow.parquet as p;\
      p.write_table(a.table(f.read_table(sys.argv[1]).to_pydict()),sys.argv[2])' FILE out.parquet",
 );
-const FROM_STREAM: Help =
-    Say("write it as Parquet: python3 -c 'import sys,pyarrow as a,pyarrow.parquet as p;\
-     p.write_table(a.table(a.ipc.open_stream(sys.argv[1]).read_all().to_pydict()),sys.argv[2])' FILE \
-     out.parquet");
 const FROM_ORC: Help =
     Say("write it as Parquet: python3 -c 'import sys,pyarrow.orc as o,pyarrow.parquet as p;\
      p.write_table(o.read_table(sys.argv[1]),sys.argv[2])' FILE out.parquet");
@@ -40,13 +36,12 @@ const FROM_7Z: Help = Unpack("unpack it into a folder, and name that: 7z x -oFOL
 const FROM_RAR: Help = Unpack("unpack it into a folder, and name that: unrar x -inul FILE FOLDER/");
 const FROM_TAR: Help = Unpack("unpack it into a folder, and name that: tar -xf FILE -C FOLDER");
 const FROM_BZIP2: Help = Pipe("bzip2 -dc FILE");
-const FROM_ARC: Help = Unpack("write it as WARC: warcio recompress FILE out.warc.gz");
 const FROM_OFFICE: Help = Say("write it as CSV, or its text as a file");
 const AS_TABLE: Help = Say("write it as Parquet or as JSON Lines");
 const NO_RECORDS: Help = Say("name files that hold texts or records");
 
 /// First bytes, the format that begins with them, and how to convert it.
-static MAGIC: [(&[u8], &str, Help); 23] = [
+static MAGIC: [(&[u8], &str, Help); 22] = [
     (b"\xfd7zXZ\0", "compressed with xz", Pipe("xz -dc FILE")),
     (b"\x04\x22\x4d\x18", "compressed with lz4", Pipe("lz4 -dc FILE")),
     (b"\x02\x21\x4c\x18", "compressed with lz4", Pipe("lz4 -dc FILE")),
@@ -56,7 +51,6 @@ static MAGIC: [(&[u8], &str, Help); 23] = [
     (b"\xff\x06\0\0sNaPpY", "compressed with snappy", Pipe("snzip -dc FILE")),
     (b"Rar!\x1a\x07", "a rar archive", FROM_RAR),
     (b"Obj\x01", "an Avro file", FROM_AVRO),
-    (b"filedesc://", "an ARC archive", FROM_ARC),
     (
         b"SQLite format 3\0",
         "an SQLite database",
@@ -81,8 +75,7 @@ static MAGIC: [(&[u8], &str, Help); 23] = [
 ];
 
 /// The same for first bytes that are letters; they count only if the input also has bytes that no text has.
-static LETTERS: [(&[u8], &str, Help); 6] = [
-    (b"ARROW1", "an Arrow file (Feather)", FROM_FEATHER),
+static LETTERS: [(&[u8], &str, Help); 5] = [
     (b"FEA1", "a Feather file", FROM_FEATHER),
     (b"ORC", "an ORC file", FROM_ORC),
     (b"PARE", "an encrypted Parquet file", Say("write it without encryption")),
@@ -97,7 +90,8 @@ pub(super) fn is_text(bytes: &[u8]) -> bool {
 
 /// The container with this beginning and of this name, and how to convert it.
 pub(super) fn container(beginning: &[u8], name: &str) -> Option<(&'static str, &'static Help)> {
-    if beginning.starts_with(b"PK\x03\x04") || beginning.starts_with(b"PK\x05\x06") {
+    let is_zip = beginning.starts_with(b"PK\x03\x04") || beginning.starts_with(b"PK\x05\x06");
+    if is_zip && !name.to_ascii_lowercase().ends_with(".wacz") {
         return Some(zip(beginning, name));
     }
     let letters = if is_text(beginning) { &[][..] } else { &LETTERS };
@@ -109,8 +103,6 @@ pub(super) fn container(beginning: &[u8], name: &str) -> Option<(&'static str, &
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => {
             Some(("compressed with bzip2", &FROM_BZIP2))
         }
-        // A message of a stream: a continuation mark, and a length of four bytes below 16 MiB.
-        [0xff, 0xff, 0xff, 0xff, _, _, _, 0, ..] => Some(("an Arrow stream", &FROM_STREAM)),
         _ if beginning.get(257..262) == Some(b"ustar") => Some(("a tar archive", &FROM_TAR)),
         _ => None,
     }
@@ -118,26 +110,10 @@ pub(super) fn container(beginning: &[u8], name: &str) -> Option<(&'static str, &
 
 /// What a zip archive is, by its name and the names of its first files.
 fn zip(beginning: &[u8], name: &str) -> (&'static str, &'static Help) {
-    const HEADER: usize = 30;
-    let mut rest = beginning;
-    let mut holds = |wanted: &[&[u8]]| {
-        rest = beginning;
-        while let Some(at) = rest.windows(4).position(|four| four == b"PK\x03\x04") {
-            let file = &rest[at..];
-            let length = file.get(26..28).map_or(0, |two| usize::from(u16::from_le_bytes([two[0], two[1]])));
-            let inner = file.get(HEADER..HEADER + length).unwrap_or_default();
-            if wanted.iter().any(|begin| inner.starts_with(begin)) {
-                return true;
-            }
-            rest = &file[4..];
-        }
-        false
-    };
     let ends = |ending: &str| name.to_ascii_lowercase().ends_with(ending);
     let office = [".xlsx", ".docx", ".pptx", ".ods", ".odt"];
-    if ends(".wacz") || holds(&[b"archive/", b"datapackage.json", b"pages/pages.jsonl"]) {
-        ("a web archive collection (WACZ)", &OfFile("unzip -p FILE 'archive/*'"))
-    } else if office.into_iter().any(ends) || holds(&[b"[Content_Types].xml", b"docProps/", b"xl/", b"word/"])
+    if office.into_iter().any(ends)
+        || holds_of_zip(beginning, &[b"[Content_Types].xml", b"docProps/", b"xl/", b"word/"])
     {
         ("an Office document", &FROM_OFFICE)
     } else if beginning.starts_with(b"PK\x05\x06") {
@@ -145,6 +121,23 @@ fn zip(beginning: &[u8], name: &str) -> (&'static str, &'static Help) {
     } else {
         ("a zip archive", &FROM_ZIP)
     }
+}
+
+/// Whether the first bytes of a zip archive hold a file whose name begins with one of these.
+pub(super) fn holds_of_zip(beginning: &[u8], wanted: &[&[u8]]) -> bool {
+    const HEADER: usize = 30;
+    let mut rest = beginning;
+    let is_zip = beginning.starts_with(b"PK\x03\x04");
+    while let Some(at) = rest.windows(4).position(|four| is_zip && four == b"PK\x03\x04") {
+        let file = &rest[at..];
+        let length = file.get(26..28).map_or(0, |two| usize::from(u16::from_le_bytes([two[0], two[1]])));
+        let inner = file.get(HEADER..HEADER + length).unwrap_or_default();
+        if wanted.iter().any(|begin| inner.starts_with(begin)) {
+            return true;
+        }
+        rest = &file[4..];
+    }
+    false
 }
 
 /// What a file without text is, by its first bytes.

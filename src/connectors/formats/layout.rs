@@ -227,9 +227,9 @@ pub fn instead_of(path: &Path) -> Option<&'static str> {
              name it .csv, which sqlite3 imports: sqlite3 NEW.db '.import --csv ROWS.csv rows'"
         }
         "duckdb" | "ddb" => "DuckDB reads a file named .parquet",
-        "arrow" | "feather" | "ipc" | "arrows" => {
-            "rows in an Arrow file, which is a Feather file too, are named .arrow; records that are copied \
-             keep the format of their input"
+        "arrows" => {
+            "rows are an Arrow file and no stream: name it .arrow; records that are copied keep the format of \
+             their input"
         }
         "orc" | "avro" | "h5" | "hdf5" | "pkl" | "pickle" | "npy" => "name it .parquet or .jsonl",
         "xml" | "pdf" | "docx" => "name it .jsonl or .csv",

@@ -7,6 +7,8 @@
 
 pub mod feed;
 
+mod arc;
+mod arrow;
 mod bad_record;
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 mod columns;
@@ -28,6 +30,7 @@ mod rows;
 pub(crate) mod samples;
 mod shape;
 mod storage;
+mod wacz;
 mod warc;
 
 pub use bad_record::{BadRecord, MAX_RECORD_BYTES, RecordPlace};

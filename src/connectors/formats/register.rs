@@ -8,19 +8,23 @@ use std::path::Path;
 
 use clap::builder::PossibleValue;
 
+use super::arc::ARC;
+use super::arrow::ARROW;
 use super::csv::{CSV, TSV};
 use super::document::{HTML, TEXT};
-use super::feed::JSON_LINES;
+use super::feed::{JSON_ARRAY, JSON_LINES};
 use super::format::{FileKind, FormatEntry, OpenedRecords, RawRecords, StoredFile};
 use super::layout::{FileFormat, PACKED, without_query};
 use super::pages::SharedPages;
 use super::parquet::PARQUET;
+use super::wacz::WACZ;
 use super::warc::WARC;
 use dupflow_run::missing_feature;
 
 /// All formats, in the order in which they are listed to users. The first is that of an input of which
 /// nothing is known.
-static FORMATS: &[&FormatEntry] = &[&JSON_LINES, &CSV, &TSV, &WARC, &PARQUET, &TEXT, &HTML];
+static FORMATS: &[&FormatEntry] =
+    &[&JSON_LINES, &JSON_ARRAY, &CSV, &TSV, &WARC, &ARC, &WACZ, &PARQUET, &ARROW, &TEXT, &HTML];
 
 /// The same as values of settings.
 static NAMES: &[FileFormat] = &{
@@ -142,8 +146,13 @@ impl FileFormat {
         let is_plain = || name.to_ascii_lowercase().ends_with(".txt");
         match Self::of_name(name) {
             Some(format) if format == Self::text() && is_plain() && begins_as_records() => Self::usual(),
-            Some(format) => format,
-            None => Self::usual(),
+            Some(format) if format != Self::usual() => format,
+            _ => {
+                let mut texts = FORMATS.iter().filter(|format| format.kind == FileKind::Text);
+                texts
+                    .find(|format| (format.begins)(beginning))
+                    .map_or(Self::usual(), |format| Self(format.name))
+            }
         }
     }
 }
@@ -188,6 +197,14 @@ mod tests {
             (b"{% raw %}", "a.md", "text"),
             (b"<p>", "日本.htm", "html"),
             (b"[", "a.json", "jsonl"),
+            (b"[ {\"id\":1}", "a.json", "json"),
+            (b"\xef\xbb\xbf[\n", "-", "json"),
+            (b"[{", "a.csv", "csv"),
+            (b"filedesc://x 0.0.0.0", "old", "arc"),
+            (b"ARROW1\0\0", "a.csv", "arrow"),
+            (b"PK\x03\x04", "a.wacz", "wacz"),
+            (b"\xff\xff\xff\xff\x70\x01\0\0", "-", "arrow"),
+            (b"ARROW1,text", "a.csv", "csv"),
         ] {
             assert_eq!(FileFormat::detect(beginning, name).name(), format, "{name}");
         }

@@ -11,7 +11,7 @@ use super::input::{Input, InputPlace};
 use super::open::{columns, read_beginning};
 use crate::formats::{
     Compression, FileFormat, InMemory, InputLayout, InputProgress, Metered, OnDisk, RandomAccess, RawRecords,
-    SharedPages, StoredFile,
+    RecordParts, SharedPages, StoredFile,
 };
 use dupflow_core::text::TextColumns;
 
@@ -62,6 +62,9 @@ fn open(input: &Input, stored: impl Read + Send + 'static, pages: &SharedPages) 
         progress: Arc::default(),
     };
     let records = format.copy(file, pages)?;
+    // Elements of an array are written as lines.
+    let are_lines = matches!(&records, RawRecords::Bytes(raw) if matches!(raw.parts(), RecordParts::Members));
+    let format = if are_lines { FileFormat::usual() } else { format };
     Ok(Reopened { format, compression, text: columns.text, records })
 }
 

@@ -26,6 +26,25 @@ pub(crate) enum CellValue<'a> {
 }
 
 impl CellValue<'_> {
+    /// A time in this fraction of a second: the number of units in one second.
+    #[expect(clippy::cast_precision_loss, reason = "a double has microseconds until the year 2255")]
+    pub(crate) fn of_time(value: i64, parts: u32) -> Self {
+        let parts = i64::from(parts);
+        Self::Seconds(value.div_euclid(parts) as f64 + value.rem_euclid(parts) as f64 / parts as f64)
+    }
+
+    /// A decimal with this number of digits after the point; null for one that needs more than 128 bits.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn of_decimal(number: i128, scale: i8) -> Self {
+        let zeros = || 10_i128.checked_pow(u32::from(scale.unsigned_abs()));
+        match u32::try_from(scale) {
+            Ok(scale) => Self::Decimal(number, scale),
+            Err(_) => zeros()
+                .and_then(|zeros| number.checked_mul(zeros))
+                .map_or(Self::Null, |number| Self::Decimal(number, 0)),
+        }
+    }
+
     /// The value as text: numbers in decimal, one line for each element of a list; `None` for null.
     pub(crate) fn bytes(&self) -> Result<Option<Vec<u8>>, (BadRecord, String)> {
         let mut text = String::new();

@@ -28,7 +28,7 @@ pub(in crate::formats) const JSON_LINES: FormatEntry = FormatEntry {
 };
 
 /// The lines that are not blank, each with the line end that it has; the last one with LF if it has none.
-struct RawLines {
+pub(super) struct RawLines {
     bytes: Box<dyn BufRead + Send>,
     line: Vec<u8>,
     is_first: bool,
@@ -36,7 +36,7 @@ struct RawLines {
 }
 
 impl RawLines {
-    fn new(bytes: Box<dyn BufRead + Send>) -> Self {
+    pub(super) fn new(bytes: Box<dyn BufRead + Send>) -> Self {
         Self { bytes, line: Vec::new(), is_first: true, is_over: false }
     }
 }

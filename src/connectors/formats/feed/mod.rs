@@ -18,6 +18,7 @@
 //!
 //! What it does not do: split the input into lines, count, or log; [`crate::intake`] does.
 
+mod array;
 mod fields;
 mod format;
 mod json;
@@ -27,6 +28,7 @@ mod record;
 mod strings;
 mod usual;
 
+pub(super) use array::JSON_ARRAY;
 pub use fields::FieldNames;
 pub(super) use format::JSON_LINES;
 pub(crate) use line_reader::LineReader;

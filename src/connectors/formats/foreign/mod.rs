@@ -26,6 +26,13 @@ pub(crate) fn refused(
 ) -> Option<String> {
     let input = FileInCommand::new(name, packed);
     let inner = inner_format(name, format);
+    if let Some(found) = FileFormat::of_container(beginning) {
+        // What is named as a text, and is one, may be about an archive.
+        let is_read = found == format || format.is_document() && is_text(beginning);
+        let why =
+            || format!("it is {}, and is to be read as {}: leave --format out", found.file(), format.name());
+        return found.missing().or_else(|| (!is_read).then(why));
+    }
     match container(beginning, name) {
         Some((what, Help::Pipe(command))) => return Some(input.not_read(what, command, inner)),
         Some((what, Help::OfFile(command))) if packed == Compression::None => {
@@ -42,13 +49,6 @@ pub(crate) fn refused(
     if packed != Compression::None && Compression::detect(beginning) != Compression::None {
         let option = if inner.is_empty() { String::new() } else { format!(" --format {inner}") };
         return Some(format!("it is compressed twice: {} | dupflow replay{option} -", input.opened()));
-    }
-    if let Some(found) = FileFormat::of_container(beginning) {
-        // What is named as a text, and is one, may be about an archive.
-        let is_read = found == format || format.is_document() && is_text(beginning);
-        let why =
-            || format!("it is {}, and is to be read as {}: leave --format out", found.file(), format.name());
-        return found.missing().or_else(|| (!is_read).then(why));
     }
     if let Some(why) = format.doubt(beginning) {
         return Some(why);
@@ -70,7 +70,17 @@ pub(crate) fn refused(
             format.name()
         )),
         Some(Markup::Xml(element)) => Some(input.xml(&element)),
-        None if is_usual => json(text).map(|(what, command)| input.not_read(what, command, "")),
+        None if is_usual => {
+            let found = FileFormat::detect(text, "");
+            let why = || {
+                format!("it is {}, and is to be read as {}: leave --format out", found.file(), format.name())
+            };
+            if found == format {
+                json(text).map(|(what, command)| input.not_read(what, command, ""))
+            } else {
+                Some(why())
+            }
+        }
         None => None,
     }
 }

@@ -94,10 +94,6 @@ fn repeated(text: &[u8]) -> String {
 /// Whether it is JSON other than one object per line: what it is, and the command that converts it. Python
 /// keeps all digits of whole numbers, which jq rounds before its version 1.7.
 pub(super) fn json(text: &[u8]) -> Option<(&'static str, &'static str)> {
-    const ARRAY: (&str, &str) = (
-        "a JSON array, not an object a line",
-        "python3 -c 'import sys,json;[print(json.dumps(r)) for r in json.load(sys.stdin.buffer)]' <FILE",
-    );
     const PRETTY: (&str, &str) = (
         "JSON over several lines, not an object a line",
         "python3 -c 'import sys,json,re;d=json.JSONDecoder();s=sys.stdin.buffer.read().decode(\"utf-8-sig\");\
@@ -105,11 +101,6 @@ pub(super) fn json(text: &[u8]) -> Option<(&'static str, &'static str)> {
          n:=m(s,r[1]).end()) for _ in iter(lambda:n<len(s),False)]' <FILE",
     );
     match *text.first()? {
-        b'[' => {
-            let inner = text[1..].trim_ascii_start();
-            let is_open = inner.is_empty() && text[1..].contains(&b'\n');
-            (inner.first() == Some(&b'{') || is_open).then_some(ARRAY)
-        }
         b'{' => {
             let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
             if line.len() == text.len() {

@@ -25,7 +25,6 @@ mod revisits;
 mod units;
 
 pub(super) use format::WARC;
-#[cfg(test)]
 pub(super) use records::Warc;
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ pub(crate) fn holds_records(path: &Path, layout: &InputLayout) -> bool {
 }
 
 /// Whether a file whose name says nothing begins as a container of records does. Items of Scrapy (`.jl`)
-/// begin with `{`, compressed or not, which programs in Julia do not.
+/// begin with `{`, compressed or not, which programs in Julia do not; so do parts that Spark and Hadoop write.
 fn begins_with_records(path: &Path, name: &str) -> bool {
     let is_list = is_item_list(name);
     let head = || -> io::Result<Vec<u8>> {
@@ -148,11 +148,13 @@ fn begins_with_records(path: &Path, name: &str) -> bool {
     head().is_ok_and(|head| FileFormat::of_container(&head).is_some() || is_list && head.starts_with(b"{"))
 }
 
-/// Whether a name is that of Scrapy's items, or of a program in Julia.
+/// Whether a name is that of Scrapy's items, or of a program in Julia; or of a part, as in `part-00007` and
+/// `part-00000-4f2a-c000`.
 fn is_item_list(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = [".gz", ".zst", ".zstd"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-    name.ends_with(".jl")
+    let part = name.strip_prefix("part-").and_then(|rest| rest.get(..5));
+    name.ends_with(".jl") || part.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]

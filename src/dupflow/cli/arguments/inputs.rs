@@ -14,9 +14,10 @@ use dupflow_core::doc::fields::{FieldRule, FieldRules};
 /// The inputs, and how they are read.
 #[derive(Debug, clap::Args)]
 pub struct InputArgs {
-    /// Files of documents (JSON Lines, CSV, TSV, WARC, WET, Parquet; also compressed with zstd or gzip), a
-    /// text or a web page, folders whose files are documents, quoted patterns such as 'crawl/**/*.warc.gz',
-    /// addresses (s3://, gs://, az://, https://), or "-" for standard input; several are read in order.
+    /// Files of documents (JSON Lines, JSON arrays, CSV, TSV, WARC, WET, ARC, WACZ, Parquet, Arrow; also
+    /// compressed with zstd or gzip), a text or a web page, folders whose files are documents, quoted patterns such as
+    /// 'crawl/**/*.warc.gz', addresses (s3://, gs://, az://, https://), or "-" for standard input; several are
+    /// read in order.
     #[arg(value_name = "INPUT", required_unless_present = "files_from")]
     pub inputs: Vec<PathBuf>,
 

@@ -10,13 +10,10 @@ use parquet::errors::Result;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
-use super::super::super::columns::{CellValue, ColumnCursor, GivenColumn};
+use super::super::super::columns::{CellValue, ColumnCursor, GivenColumn, LIST_LEVELS};
 use super::bytes::{Chunks, STEP};
 use super::pages::{HeldBytes, Pages, StepSignal};
 use dupflow_core::text::Given;
-
-/// Names of the schema levels between a list and its elements, which a path may omit.
-const BETWEEN: &[&str] = &["list", "element", "item", "bag", "array", "array_element"];
 
 /// The index of the leaf with this dotted path.
 pub(super) fn find(schema: &SchemaDescriptor, path: &str) -> Option<usize> {
@@ -33,7 +30,7 @@ pub(super) fn find(schema: &SchemaDescriptor, path: &str) -> Option<usize> {
 fn leads_to(path: &str, parts: &[String]) -> bool {
     let mut wanted = path.split('.').peekable();
     let all = parts.iter().enumerate().all(|(place, part)| {
-        wanted.next_if(|name| name == part).is_some() || place > 0 && BETWEEN.contains(&part.as_str())
+        wanted.next_if(|name| name == part).is_some() || place > 0 && LIST_LEVELS.contains(&part.as_str())
     });
     all && wanted.peek().is_none()
 }
@@ -222,18 +219,18 @@ impl LeafColumn {
             LeafValues::Bools(values) => values.get(place).map(|value| CellValue::Bool(*value)),
             LeafValues::Ints(values) => values.get(place).map(|value| match self.kind {
                 NumberKind::Unsigned => CellValue::Unsigned(u64::from(value.cast_unsigned())),
-                NumberKind::Days => CellValue::Seconds(f64::from(*value) * 86_400.0),
+                NumberKind::Days => CellValue::of_time(i64::from(*value) * 86_400, 1),
                 NumberKind::Decimal(scale) => CellValue::Decimal(i128::from(*value), scale),
                 _ => CellValue::Signed(i64::from(*value)),
             }),
             LeafValues::Longs(values) => values.get(place).map(|value| match self.kind {
                 NumberKind::Unsigned => CellValue::Unsigned(value.cast_unsigned()),
-                NumberKind::Instant(parts) => CellValue::Seconds(seconds(*value, parts)),
+                NumberKind::Instant(parts) => CellValue::of_time(*value, parts),
                 NumberKind::Decimal(scale) => CellValue::Decimal(i128::from(*value), scale),
                 _ => CellValue::Signed(*value),
             }),
             LeafValues::Instants(values) => {
-                values.get(place).map(|value| CellValue::Seconds(seconds(value.to_micros(), 1_000_000)))
+                values.get(place).map(|value| CellValue::of_time(value.to_micros(), 1_000_000))
             }
             LeafValues::Floats(values) => values.get(place).map(|value| CellValue::Float(f64::from(*value))),
             LeafValues::Doubles(values) => values.get(place).map(|value| CellValue::Float(*value)),
@@ -264,12 +261,6 @@ impl ColumnCursor for LeafColumn {
     fn is_single(&self) -> bool {
         matches!(self.values, LeafValues::Floats(_))
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a double has microseconds until the year 2255")]
-fn seconds(value: i64, parts: u32) -> f64 {
-    let parts = i64::from(parts);
-    value.div_euclid(parts) as f64 + value.rem_euclid(parts) as f64 / parts as f64
 }
 
 /// A signed big-endian number; `None` if it needs more than 128 bits.

@@ -1,12 +1,11 @@
 //! The rows of a row group.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parquet::errors::{ParquetError, Result};
 
 use super::super::super::bad_record::{BadRecord, RecordPlace};
-use super::super::super::columns::{KeptRow, ReadColumns};
+use super::super::super::columns::{self, KeptRow, ReadColumns};
 use super::super::super::rows::{Damage, FileRow, NextRow, RowReader};
 use super::column::LeafColumn;
 
@@ -31,7 +30,7 @@ impl RowReader for GroupRows {
         if self.left == 0 {
             return Ok(NextRow::End);
         }
-        let read = caught(AssertUnwindSafe(|| self.advance()));
+        let read = caught(|| self.advance());
         match read {
             Ok(true) => {}
             Ok(false) => {
@@ -70,13 +69,5 @@ impl GroupRows {
 
 /// The result of the crate's function; an error or a panic becomes a message.
 pub(super) fn caught<T>(read: impl FnOnce() -> Result<T>) -> std::result::Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(read)) {
-        Ok(Ok(read)) => Ok(read),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(panic) => {
-            let message = panic.downcast_ref::<&str>().map(|message| (*message).to_owned());
-            let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-            Err(format!("the reader of Parquet panicked: {message}"))
-        }
-    }
+    columns::caught("Parquet", read)?.map_err(|error| error.to_string())
 }

@@ -1,0 +1,53 @@
+//! What an Arrow file or stream is known by, and how it is opened.
+
+use std::io;
+
+use super::super::format::{
+    FileKind, FormatEntry, OpenedRecords, RawRecords, StoredFile, no_refusal, not_begun,
+};
+use super::super::pages::SharedPages;
+
+/// Arrow IPC.
+pub(in crate::formats) const ARROW: FormatEntry = FormatEntry {
+    name: "arrow",
+    aliases: &["feather"],
+    help: "Arrow IPC: a file (Feather) or a stream",
+    file: "an Arrow file or stream",
+    kind: FileKind::Container,
+    endings: &["arrow", "feather", "ipc"],
+    begins: |beginning| beginning.starts_with(FILE) || is_stream(beginning),
+    doubt: |beginning| {
+        let is_begun = beginning.starts_with(FILE) || is_stream(beginning);
+        if is_begun { None } else { not_begun("Arrow file or stream", "ARROW1", beginning) }
+    },
+    lacks: if cfg!(feature = "arrow") { None } else { Some(("Arrow", "arrow")) },
+    open,
+    refuse: no_refusal,
+    copy,
+};
+
+/// The first bytes of a file; what follows them is a stream, and then a footer.
+pub(super) const FILE: &[u8] = b"ARROW1\0\0";
+
+/// Whether bytes begin as a stream does: a mark of continuation, and the length of the first message, which is
+/// below 16 MiB and no end of a stream.
+fn is_stream(beginning: &[u8]) -> bool {
+    matches!(beginning, [0xff, 0xff, 0xff, 0xff, a, b, c, 0, ..] if [*a, *b, *c] != [0; 3])
+}
+
+#[cfg(feature = "arrow")]
+fn open(file: StoredFile<'_>) -> io::Result<OpenedRecords> {
+    let columns = file.columns.clone();
+    Ok(OpenedRecords::Rows(Box::new(super::rows::ArrowRows::new(file.decoded()?, columns))))
+}
+
+#[cfg(not(feature = "arrow"))]
+fn open(_: StoredFile<'_>) -> io::Result<OpenedRecords> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+fn copy(_: StoredFile<'_>, _: &SharedPages) -> io::Result<RawRecords> {
+    let why = "rows of Arrow files and streams are not copied: --emit keep names those to keep, or write it as \
+               Parquet first";
+    Err(io::Error::new(io::ErrorKind::Unsupported, why))
+}
