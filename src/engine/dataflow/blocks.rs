@@ -14,10 +14,10 @@ use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::Capability;
 use timely::scheduling::Activator;
 
-use super::Stages;
 use super::operator::epochs::Stash;
 use super::operator::{Frontiers, Operator};
 use super::queries::{AnswerPart, PartialAnswer, Probe, QueryComparison};
+use super::stages::Stages;
 use crate::dataflow::sketches::by_place::{SketchesByPlace, source_of_blocks};
 use crate::dataflow::sketches::parcels::{Parcel, common_bits};
 use crate::dataflow::sketches::store::Sketches;

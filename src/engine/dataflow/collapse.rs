@@ -9,15 +9,15 @@ use differential_dataflow::consolidation::consolidate;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 
-use crate::dataflow::operator::Operator;
 use crate::dataflow::operator::epochs::Stash;
+use crate::dataflow::operator::{Deltas, Operator};
 use crate::dataflow::output::EpochReport;
 use crate::dataflow::sketches::members::SketchMembers;
+use crate::dataflow::sketches::membership::{Membership, SketchMembership};
 use crate::dataflow::sketches::parcels::{Parcel, Parcels};
 use crate::dataflow::sketches::store::{MemberChange, Sketches, StarChange};
-use crate::dataflow::upsert::{Membership, SketchMembership};
+use crate::dataflow::stages::Stages;
 use crate::dataflow::watches::{WatchMatcher, WatchUpdate};
-use crate::dataflow::{Deltas, Stages};
 use dupflow_core::block::index::SketchHead;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::{self, SketchId};

@@ -12,7 +12,6 @@ use timely::dataflow::operators::Capability;
 use timely::dataflow::{Scope, Stream};
 use timely::scheduling::Activator;
 
-use super::Stages;
 use super::documents::arrival::{Arrival, ArrivalContent};
 use super::documents::kept;
 use super::documents::sketched::sketched;
@@ -20,6 +19,7 @@ use super::intake::{BatchEnd, BatchRecord, Intake, Pull};
 use super::operator::{Operator, Output};
 use super::output::EpochReport;
 use super::queries::{Admission, IdQuery, PendingQueries, ResolvedQuery};
+use super::stages::Stages;
 use super::watches::{WatchContent, WatchUpdate};
 use crate::dataflow::documents::retain::Tick;
 use dupflow_core::doc::fields::FieldFlaws;

@@ -32,26 +32,17 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::{Exchange, Pipeline};
 
-use super::operator::Operator;
+use super::acceptance::{Acceptance, Accepted};
 use super::operator::epochs::Stash;
-use super::{Accepted, Deltas};
+use super::operator::{Deltas, Operator};
 use crate::dataflow::collapse::MembersChanged;
 use crate::dataflow::sketches::small_map::SmallMap;
 use crate::dataflow::sketches::store::Sketches;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
 use dupflow_core::memory::Slab;
-use dupflow_core::pair::{DocPair, Pair};
+use dupflow_core::pair::DocPair;
 use dupflow_core::time::Epoch;
-
-/// The number of live blocks that an accepted pair of sketches shares changes by `diff`. At most one for each
-/// pair and epoch.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Acceptance {
-    pub(super) pair: Pair<SketchId>,
-    pub(super) accepted: Accepted,
-    pub(super) diff: isize,
-}
 
 /// A change of P: a document of x is paired with y, or no longer is. The similarity is that of x and y.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,33 +1,19 @@
 //! Upsert: of each document's events in an epoch the last one wins. The output is the changes of sketch
 //! memberships.
 
-use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 
-use crate::dataflow::Stages;
 use crate::dataflow::documents::arrival::{Arrival, ArrivalContent};
 use crate::dataflow::documents::retain::{RetainOutputs, Tick, retain};
 use crate::dataflow::documents::retaining::{Follow, TouchedDocument};
 use crate::dataflow::documents::store::InForce;
 use crate::dataflow::queries::QuerySubject;
-use dupflow_core::doc::DocId;
+use crate::dataflow::sketches::membership::Membership;
+use crate::dataflow::stages::Stages;
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::Sketch;
 use dupflow_core::time::Epoch;
-
-/// A document becomes a member of a sketch or stops being one.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::dataflow) struct Membership {
-    /// The low half of the sketch's id. With the document it names a sketch that is left.
-    pub(in crate::dataflow) low: u64,
-    pub(in crate::dataflow) document: DocId,
-    /// The sketch, if the document joins.
-    pub(in crate::dataflow) joins: Option<(SketchId, Box<Sketch>)>,
-}
-
-/// A change of the members of this sketch.
-pub(in crate::dataflow) type SketchMembership = (SketchId, Membership);
 
 /// The value of a document: the low half of its sketch's id, which is enough to find the sketch, since the
 /// document is a member of it. An update to a sketch with an equal half is taken for no change, with

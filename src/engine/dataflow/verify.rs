@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 
+use super::acceptance::{Acceptance, Accepted};
 use super::blocks::Candidate;
 use super::operator::Operator;
 use super::operator::epochs::by_epoch;
-use super::pairs::Acceptance;
 use super::queries::{AnswerPart, PartialAnswer, QueryComparison, QueryMatch, SketchedQuery};
-use super::{Accepted, Stages};
+use super::stages::Stages;
 use crate::dataflow::sketches::store::Sketches;
 use dupflow_core::block::{Blocking, HotBlocks};
 use dupflow_core::doc::DocId;

@@ -18,8 +18,8 @@ use std::{io, thread};
 
 use parking_lot::Mutex;
 
-use super::Processes;
 use super::gather::{ControlNote, Gathered};
+use super::hosts::Processes;
 use super::message::{ControlMessage, Frame};
 use super::wire::{Wire, WireEvent};
 use dupflow_core::time::{Clock, SystemClock};

@@ -19,12 +19,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread;
 use std::time::Duration;
 
+use super::error::{ConnectError, Missing};
 use super::handshake::{self, ConnectFailure, Identity, NewPeer, Purpose};
+use super::hosts::Processes;
 use super::listener::Listener;
 use super::message::{ControlMessage, Frame};
 use super::refusals::RefusalLog;
+use super::settings::ConnectSettings;
 use super::wire::{Wire, WireEvent, WirePace};
-use super::{ConnectError, ConnectSettings, Missing, Processes};
 use dupflow_core::description::FieldValue;
 use dupflow_core::time::{Clock, SystemClock};
 

@@ -24,6 +24,7 @@
 //! network could change it, so the network must be private. This module does not depend on what is computed.
 
 mod control;
+mod error;
 mod gather;
 mod handshake;
 mod hosts;
@@ -31,55 +32,17 @@ mod listener;
 mod message;
 mod refusals;
 mod secret;
+mod settings;
 mod wire;
 
-use std::fmt;
-use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
-
-use thiserror::Error;
 
 pub use control::{Control, ControlEvent};
+pub use error::{ConnectError, Missing};
 pub use hosts::{HostsError, HostsProblem, Processes};
 pub use message::ControlMessage;
 pub use secret::Secret;
-
-use dupflow_core::description::{Description, Difference};
-
-/// What a process needs to connect to the others.
-#[derive(Clone, Debug)]
-pub struct ConnectSettings {
-    /// The processes, and which of them this is.
-    pub processes: Processes,
-    /// What must be the same on all processes. The list of hosts need not be in it: it is compared as
-    /// `processes.hosts`.
-    pub description: Description,
-    /// The secret of all processes; the default is an empty one.
-    pub secret: Secret,
-    /// How long they wait for each other.
-    pub limits: ConnectLimits,
-}
-
-/// Time limits between processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConnectLimits {
-    /// From the start of a process until all have started. Default 60 s: time to start them by hand.
-    pub connect: Duration,
-    /// For a handshake on a new connection. Default 2 s: a process of ours needs a millisecond.
-    pub hello: Duration,
-    /// Between two beats over a control connection. Default 1 s.
-    pub beat: Duration,
-    /// Silence after which a process is lost. Default 5 s: a busy machine may miss a beat or two.
-    pub lost: Duration,
-}
-
-impl Default for ConnectLimits {
-    fn default() -> Self {
-        let seconds = Duration::from_secs;
-        Self { connect: seconds(60), hello: seconds(2), beat: seconds(1), lost: seconds(5) }
-    }
-}
+pub use settings::{ConnectLimits, ConnectSettings};
 
 /// All connections of a process.
 #[derive(Debug)]
@@ -89,76 +52,6 @@ pub struct Connected {
     /// By process, the socket for the dataflow's records, `None` for this process; blocking, and nothing has
     /// been sent.
     pub data: Vec<Option<TcpStream>>,
-}
-
-/// Why the processes could not connect.
-#[derive(Debug, Error)]
-pub enum ConnectError {
-    /// The address in this process's own line cannot be listened on.
-    #[error("cannot listen on \"{address}\", the address of process {index}")]
-    Listen {
-        /// As the hosts file has it.
-        address: String,
-        /// The index of this process.
-        index: usize,
-        /// The cause.
-        #[source]
-        source: io::Error,
-    },
-    /// Process 0 refused this one, or another process listens at its address.
-    #[error("{process}: {why}")]
-    Refused {
-        /// Name of the process.
-        process: String,
-        /// The reason that it gave.
-        why: String,
-    },
-    /// Another process has a different description.
-    #[error("{process} is of another run: {}", handshake::list(differences))]
-    Differs {
-        /// Name of the process.
-        process: String,
-        /// Where the descriptions differ.
-        differences: Vec<Difference>,
-    },
-    /// Some processes did not connect in time.
-    #[error("after {} s there is no \
-        {}", within.as_secs_f64(), missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; no "))]
-    Missing {
-        /// These processes.
-        missing: Vec<Missing>,
-        /// The time limit.
-        within: Duration,
-    },
-    /// A connected process has disconnected before the start.
-    #[error("{process} is gone before the start: {why}")]
-    Gone {
-        /// Name of the process.
-        process: String,
-        /// How this was detected.
-        why: String,
-    },
-    /// Another process has given up, with this message.
-    #[error("{0}")]
-    Failed(String),
-    /// The system cannot make another thread or socket.
-    #[error("cannot connect the processes")]
-    Io(#[source] io::Error),
-}
-
-/// A process that did not connect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
-    /// Name of the process.
-    pub process: String,
-    /// The last known reason.
-    pub why: String,
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.process, self.why)
-    }
 }
 
 /// Connects to the other processes, as many as the hosts file has, in any order of starting. Returns when all

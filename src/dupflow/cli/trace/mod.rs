@@ -82,7 +82,7 @@ fn traced(plan: &mut Plan, inputs: Vec<Input>, fields: &RuleFields, id: &DocId) 
 /// An event of the document: its position; its text, or `None` for a delete; its fields.
 type DocumentEvent = (Position, Option<String>, FieldRow);
 
-/// The trace, one section per stage of `src/dataflow/mod.rs::build`.
+/// The trace, one section per stage of `dataflow::build`.
 fn report(
     plan: &Plan,
     fields: &RuleFields,

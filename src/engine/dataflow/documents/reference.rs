@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::arrival::ArrivalContent;
 use super::kept::{self, PARCEL_BYTES};
 use super::sketched::sketched;
-use crate::dataflow::Stages;
+use crate::dataflow::stages::Stages;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocEvent, DocId, Position};
 use dupflow_core::hash::{self, SketchId};

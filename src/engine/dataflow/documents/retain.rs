@@ -33,7 +33,6 @@ use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::{Capability, InputCapability};
 use timely::scheduling::Activator;
 
-use crate::dataflow::Stages;
 use crate::dataflow::documents::arrival::Arrival;
 use crate::dataflow::documents::key::EventKey;
 use crate::dataflow::documents::retaining::{Follow, Outputs, Retaining};
@@ -41,6 +40,7 @@ use crate::dataflow::documents::store::{DocumentStore, SharedDocuments};
 use crate::dataflow::operator::epochs::Stash;
 use crate::dataflow::operator::{Operator, Output};
 use crate::dataflow::output::EpochReport;
+use crate::dataflow::stages::Stages;
 use dupflow_core::time::{Epoch, UnixTime};
 use dupflow_run::origins::{InputBeginning, Origins};
 

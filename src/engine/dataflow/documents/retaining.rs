@@ -9,7 +9,6 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::{Arc, Once};
 
-use crate::dataflow::Stages;
 use crate::dataflow::documents::arrival::{Arrival, ArrivalContent};
 use crate::dataflow::documents::homes::{Example, Moves, overrule};
 use crate::dataflow::documents::kept;
@@ -17,6 +16,7 @@ use crate::dataflow::documents::key::EventKey;
 use crate::dataflow::documents::store::{DocumentStore, InForce, SharedDocuments};
 use crate::dataflow::output::EpochReport;
 use crate::dataflow::shared::kept_epochs::KeptEpochs;
+use crate::dataflow::stages::Stages;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::retention::Retention;

@@ -2,7 +2,7 @@
 
 use super::arrival::{Arrival, ArrivalContent, SketchedUnit, TextUnits};
 use super::key::EventKey;
-use crate::dataflow::Stages;
+use crate::dataflow::stages::Stages;
 use dupflow_core::doc::units::{Unit, UnitRules, units};
 use dupflow_core::doc::{DocEvent, Facts, Position};
 use dupflow_core::hash;

@@ -17,12 +17,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::dataflow::Stages;
 use crate::dataflow::documents::arrival::Arrival;
 use crate::dataflow::documents::key::EventKey;
 use crate::dataflow::documents::order::AgeOrder;
 use crate::dataflow::documents::stored::StoredDocuments;
 pub(in crate::dataflow) use crate::dataflow::documents::stored::{InForce, StoredDocument};
+use crate::dataflow::stages::Stages;
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::doc::{DocId, Position};

@@ -1,7 +1,7 @@
 //! Stored documents by place, found by the hash of their ids: in memory, or in rows of a file.
 
-use crate::dataflow::Stages;
 use crate::dataflow::spill::SpillMeter;
+use crate::dataflow::stages::Stages;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::memory::{RowValue, Slab, SpilledSlab};
 use dupflow_core::time::Epoch;

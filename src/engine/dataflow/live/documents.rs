@@ -2,13 +2,13 @@
 
 use timely::dataflow::Stream;
 
-use super::{TextUpdate, Update};
-use crate::dataflow::Stages;
+use super::update::{TextUpdate, Update};
 use crate::dataflow::documents::arrival::{Arrival, ArrivalContent};
 use crate::dataflow::documents::retain::{RetainOutputs, Tick, retain};
 use crate::dataflow::documents::retaining::{Follow, TouchedDocument};
 use crate::dataflow::documents::store::InForce;
 use crate::dataflow::queries::QuerySubject;
+use crate::dataflow::stages::Stages;
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::text::Terms;
 use dupflow_core::time::Epoch;

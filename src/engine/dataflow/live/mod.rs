@@ -28,39 +28,23 @@
 mod documents;
 mod tables;
 mod terms;
+mod update;
 mod watched;
 mod weigh;
 
 use timely::dataflow::Stream;
 use timely::dataflow::operators::Concat;
 
-use super::Stages;
+use self::update::Update;
 use super::documents::arrival::Arrival;
 use super::documents::retain::{RetainOutputs, Tick};
 use super::output::EpochReport;
 use super::queries::{self, IdQuery, ResolvedQuery};
-use super::upsert::Membership;
+use super::sketches::membership::Membership;
+use super::stages::Stages;
 use super::watches::WatchUpdate;
-use dupflow_core::doc::DocId;
-use dupflow_core::doc::fields::FieldRow;
-use dupflow_core::text::{Growth, Terms};
+use dupflow_core::text::Growth;
 use dupflow_core::time::Epoch;
-
-/// What an event does to a document of this worker.
-#[derive(Clone, Debug)]
-pub(super) struct Update {
-    /// The document's place in its worker's store; valid within the epoch.
-    place: u32,
-    text: TextUpdate,
-}
-
-#[derive(Clone, Debug)]
-enum TextUpdate {
-    /// The terms of the text that is in force now, `None` if it has no token; and the fields.
-    InForce(DocId, Option<Box<Terms>>, FieldRow),
-    /// The document has ended.
-    Ended,
-}
 
 /// The outputs of [`live`].
 pub(super) struct LiveOutputs<'scope> {
@@ -133,8 +117,11 @@ mod tests {
     use timely::dataflow::operators::Inspect;
     use timely::dataflow::operators::vec::Input;
 
+    use super::update::TextUpdate;
     use super::*;
     use dupflow_core::block::Scan;
+    use dupflow_core::doc::DocId;
+    use dupflow_core::doc::fields::FieldRow;
     use dupflow_core::filter::WholeFilter;
     use dupflow_core::sketch::{Scheme, SketchKind, SketchParams, VERSION};
     use dupflow_core::text::{Featurizer, Idf, IdfForm, IdfTable, Shingle, TextRules, Weights};

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 
-use crate::dataflow::Stages;
 use crate::dataflow::operator::epochs::by_epoch;
+use crate::dataflow::stages::Stages;
 use dupflow_core::text::Growth;
 use dupflow_core::time::Epoch;
 use dupflow_run::metrics::Counter;

@@ -16,14 +16,14 @@ use timely::scheduling::Activator;
 
 use super::tables::TableDue;
 use super::terms::{CodedTerms, FeatureNumbers};
+use super::update::{TextUpdate, Update};
 use super::watched::WatchedTerms;
-use super::{TextUpdate, Update};
-use crate::dataflow::Stages;
 use crate::dataflow::operator::Operator;
 use crate::dataflow::operator::epochs::Stash;
 use crate::dataflow::output::EpochReport;
 use crate::dataflow::queries::{QuerySubject, ResolvedQuery};
-use crate::dataflow::upsert::Membership;
+use crate::dataflow::sketches::membership::Membership;
+use crate::dataflow::stages::Stages;
 use crate::dataflow::watches::WatchUpdate;
 use dupflow_core::doc::DocId;
 use dupflow_core::doc::fields::FieldRow;

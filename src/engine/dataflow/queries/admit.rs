@@ -6,8 +6,8 @@ use std::rc::Rc;
 use timely::dataflow::operators::Capability;
 
 use super::{IdQuery, PendingQueries, QuerySubject, ResolvedQuery};
-use crate::dataflow::Stages;
 use crate::dataflow::operator::Output;
+use crate::dataflow::stages::Stages;
 use dupflow_core::doc::without_separators;
 use dupflow_core::hash;
 use dupflow_core::sketch::SketchMaker;

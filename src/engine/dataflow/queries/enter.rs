@@ -9,11 +9,11 @@ use timely::dataflow::channels::pact::{Exchange, Pipeline};
 use timely::dataflow::operators::Capability;
 
 use super::{AnswerPart, PartialAnswer, Probe, QuerySubject, ResolvedQuery, SketchedQuery};
-use crate::dataflow::Stages;
 use crate::dataflow::operator::Operator;
 use crate::dataflow::operator::epochs::Stash;
 use crate::dataflow::sketches::parcels;
 use crate::dataflow::sketches::store::Sketches;
+use crate::dataflow::stages::Stages;
 use dupflow_core::block::{BlockKey, Blocking};
 use dupflow_core::time::Epoch;
 

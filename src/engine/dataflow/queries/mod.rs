@@ -37,7 +37,7 @@ pub(super) use answer::{PendingQueries, answer};
 pub(super) use enter::enter;
 pub(super) use find::find;
 
-use super::Accepted;
+use super::acceptance::Accepted;
 use dupflow_core::block::BlockKey;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;

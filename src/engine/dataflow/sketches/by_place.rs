@@ -8,10 +8,10 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::dataflow::Stages;
 use crate::dataflow::shared::process::{ProcessSketches, ProcessWorkers};
 use crate::dataflow::shared::reader::SketchReader;
 use crate::dataflow::sketches::store::Sketches;
+use crate::dataflow::stages::Stages;
 use dupflow_core::block::index::{LocalSketches, SketchSource};
 use dupflow_core::filter::PairFilter;
 use dupflow_core::hash::SketchId;

@@ -23,9 +23,9 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::dataflow::Stages;
 use crate::dataflow::sketches::members::SketchMembers;
 use crate::dataflow::sketches::stored::StoredSketches;
+use crate::dataflow::stages::Stages;
 use dupflow_core::block::HotBlocks;
 use dupflow_core::detect::LiveSketch;
 use dupflow_core::doc::DocId;

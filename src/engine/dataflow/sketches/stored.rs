@@ -1,10 +1,10 @@
 //! Stored sketches by place, found by their ids: in memory, or in rows of a file.
 
-use crate::dataflow::Stages;
 use crate::dataflow::shared::reader::SketchReader;
 use crate::dataflow::shared::words::{SketchIds, SketchWords, stored_id};
 use crate::dataflow::sketches::members::SketchMembers;
 use crate::dataflow::spill::{SKETCH_ENTRY_WORDS, SpillMeter};
+use crate::dataflow::stages::Stages;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
 use dupflow_core::memory::{RowValue, SharedRows, Slab, SpilledSlab};

@@ -2,11 +2,11 @@
 
 use timely::dataflow::Stream;
 
-use crate::dataflow::Stages;
 use crate::dataflow::documents::arrival::{Arrival, ArrivalContent, TextUnits};
 use crate::dataflow::documents::retain::{RetainOutputs, Tick, retain};
 use crate::dataflow::documents::retaining::{Follow, TouchedDocument};
 use crate::dataflow::documents::store::InForce;
+use crate::dataflow::stages::Stages;
 use dupflow_core::doc::DocId;
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::time::Epoch;

@@ -18,13 +18,13 @@ use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Concat;
 
-use super::Stages;
 use super::documents::arrival::{Arrival, SketchedUnit, TextUnits};
 use super::documents::retain::Tick;
 use super::operator::Operator;
 use super::operator::epochs::Stash;
 use super::output::EpochReport;
-use super::upsert::Membership;
+use super::sketches::membership::Membership;
+use super::stages::Stages;
 use documents::{DocumentUnits, documents};
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::units::UnitFacts;

@@ -33,8 +33,9 @@ use timely::dataflow::Stream;
 
 use self::collections::{Documents, Ends, Ranked, ViewGroup, concatenated};
 use self::grouping::Grouping;
+use super::operator::Deltas;
 use super::output::EpochReport;
-use super::{Deltas, Stages};
+use super::stages::Stages;
 use dupflow_core::pair::DocPair;
 use dupflow_core::time::Epoch;
 use dupflow_core::views::{ViewKind, ViewMeasure, ViewPlan, ViewRow};

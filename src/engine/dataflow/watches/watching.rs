@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::index::WatchIndex;
 use super::update::{WatchContent, WatchUpdate};
-use crate::dataflow::Stages;
+use crate::dataflow::sketches::membership::SketchMembership;
 use crate::dataflow::sketches::store::Sketches;
-use crate::dataflow::upsert::SketchMembership;
+use crate::dataflow::stages::Stages;
 use dupflow_core::block::{BlockKey, Blocking};
 use dupflow_core::doc::DocId;
 use dupflow_core::filter::PairFilter;

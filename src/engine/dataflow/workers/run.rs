@@ -19,9 +19,12 @@ use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 use timely::communication::{Hooks, WorkerGuards};
 use timely::{CommunicationConfig, WorkerConfig};
 
+use crate::dataflow::build::build;
+use crate::dataflow::intake::Intake;
+use crate::dataflow::output::Emit;
 use crate::dataflow::shared::process::ProcessSketches;
+use crate::dataflow::stages::Stages;
 use crate::dataflow::workers::link::{OnLost, PeerLinks};
-use crate::dataflow::{Emit, Intake, Stages, build};
 use dupflow_core::memory::SpillError;
 use dupflow_core::time::Epoch;
 
