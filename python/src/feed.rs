@@ -2,14 +2,20 @@
 
 use std::sync::Arc;
 
-use dupflow::connectors::intake::{Batch, EventBuffer, Payload};
+use dupflow::connectors::intake::{Batch, EpochRule, EventBuffer, Payload};
 use dupflow::core::doc::DocId;
 use dupflow::core::doc::fields::EventFields;
 
-use crate::session::epoch_records;
-
 /// Bytes of a batch from which on it is complete.
 const BYTES: usize = 256 << 10;
+
+/// Records of an epoch, inclusive: as many as `dupflow replay` has by default.
+pub(crate) fn epoch_records() -> u64 {
+    match EpochRule::default() {
+        EpochRule::Events(records) => records.get(),
+        _ => 1000,
+    }
+}
 
 /// Collects events until they are a batch. No batch crosses an end of an epoch.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 
 use crate::cells::{Cell, Texts, cell, column};
-use crate::tables::is_whole;
+use crate::numbers::is_whole;
 
 /// The first character of a number.
 const MARK: u8 = 1;

@@ -2,7 +2,16 @@
 //! the words of its parameter.
 
 use pyo3::exceptions::PyOverflowError;
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
+
+/// Whether an object is an int of Python or of another library.
+pub(crate) fn is_whole(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyInt>()
+        || value.hasattr(intern!(value.py(), "__index__")).unwrap_or(false)
+            && !value.hasattr(intern!(value.py(), "__len__")).unwrap_or(true)
+}
 
 /// An int of Python; one of more than 64 bits is the nearest of 64 bits.
 pub(crate) fn whole(object: &Bound<'_, PyAny>) -> PyResult<i64> {

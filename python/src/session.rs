@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dupflow::config::Plan;
-use dupflow::connectors::intake::{Batch, EpochLimits, EpochRule};
+use dupflow::connectors::intake::{Batch, EpochLimits};
 use dupflow::connectors::state::StoredState;
 use dupflow::core::doc::fields::FieldRules;
 use dupflow::core::run::metrics::{Counter, Metrics};
@@ -17,19 +17,11 @@ use dupflow::pipeline::{self, RunError, RunJob, Running, Stopper};
 use pyo3::prelude::*;
 
 use crate::errors;
-use crate::feed::Feed;
+use crate::feed::{Feed, epoch_records};
 use crate::forks::CountedRun;
 use crate::inbox::{Inbox, Left, PushedEvents};
 use crate::results::{Collected, CollectingSink, Over};
 use crate::wait::{Call, SLICE};
-
-/// Records of an epoch, inclusive: as many as `dupflow replay` has by default.
-pub(crate) fn epoch_records() -> u64 {
-    match EpochRule::default() {
-        EpochRule::Events(records) => records.get(),
-        _ => 1000,
-    }
-}
 
 /// What decides how a session runs, besides its plan.
 pub(crate) struct SessionSettings {

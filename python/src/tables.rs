@@ -20,13 +20,13 @@ use dupflow::core::sketch::Scheme;
 use dupflow::core::text::measures::Measure;
 use dupflow::core::time::Epoch;
 use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyList, PyString};
+use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyList, PyString};
 
 use crate::cells::{SMALL, cell};
 use crate::frames::{SCHEMA, STREAM};
 use crate::ids::{self, IdKind};
+use crate::numbers::is_whole;
 
 /// Counts of the call that made a table, by name.
 pub(crate) type Stats = BTreeMap<&'static str, u64>;
@@ -152,13 +152,6 @@ fn prefixed(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
     let what = format!("column {name:?}: {}", error.value(py));
     let is_value = error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyOverflowError>(py);
     if is_value { PyValueError::new_err(what) } else { PyTypeError::new_err(what) }
-}
-
-/// Whether an object is an int of Python or of another library.
-pub(crate) fn is_whole(value: &Bound<'_, PyAny>) -> bool {
-    value.is_instance_of::<PyInt>()
-        || value.hasattr(intern!(value.py(), "__index__")).unwrap_or(false)
-            && !value.hasattr(intern!(value.py(), "__len__")).unwrap_or(true)
 }
 
 /// The values of a list, which are all of one type or None.
