@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use dupflow::config::Plan as Pipeline;
+use dupflow::connectors::sinks::contained_in_kept;
 use dupflow::core::cluster::{ClusterKind, KeepFacts, KeepRule};
 use dupflow::core::doc::{DocId, Facts, Position};
-use dupflow::connectors::sinks::contained_in_kept;
 use dupflow::core::pair::{Delta, DocPair};
 use dupflow::core::text::measures::Measure;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -116,6 +116,17 @@ struct Wants {
 }
 
 /// What all three functions are given.
+struct Given<'a> {
+    pipeline: &'a str,
+    settings: &'a [String],
+    workers: i64,
+    text: &'a str,
+    id: Option<&'a str>,
+    time: Option<&'a str>,
+    nulls: &'a str,
+}
+
+/// A call of one of them.
 struct Request<'a, 'py> {
     call: Call<'a, 'py>,
     plan: Pipeline,
@@ -129,9 +140,7 @@ impl<'a, 'py> Request<'a, 'py> {
     fn begin(
         py: Python<'py>,
         progress: Option<&'a Bound<'py, PyAny>>,
-        (pipeline, settings, workers): (&str, &[String], i64),
-        (text, id, time): (&str, Option<&str>, Option<&str>),
-        nulls: &str,
+        Given { pipeline, settings, workers, text, id, time, nulls }: Given<'_>,
         Wants { evidence, similarities, has_reference }: Wants,
     ) -> PyResult<Self> {
         let call = Call::begin(py, progress)?;
@@ -204,9 +213,9 @@ pub(crate) fn pairs<'py>(
     nulls: &str,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Table> {
-    let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
+    let given = Given { pipeline, settings: &settings, workers, text, id, time, nulls };
     let wants = Wants { evidence, similarities: true, ..Wants::default() };
-    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, wants)?;
+    let mut request = Request::begin(py, progress.as_ref(), given, wants)?;
     let mut rows = request.rows(None);
     request.read(frame, &mut rows)?;
     let found = request.finish()?;
@@ -236,8 +245,8 @@ pub(crate) fn clusters<'py>(
     nulls: &str,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Table> {
-    let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
-    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, Wants::default())?;
+    let given = Given { pipeline, settings: &settings, workers, text, id, time, nulls };
+    let mut request = Request::begin(py, progress.as_ref(), given, Wants::default())?;
     let mut rows = request.rows(None);
     request.read(frame, &mut rows)?;
     let found = request.finish()?;
@@ -329,9 +338,9 @@ pub(crate) fn dedup<'py>(
 ) -> PyResult<Deduplicated> {
     let named = keep.map(|name| keep_rule(py, name)).transpose()?;
     let has_time = time.is_some();
-    let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
+    let given = Given { pipeline, settings: &settings, workers, text, id, time, nulls };
     let wants = Wants { has_reference: against.is_some(), ..Wants::default() };
-    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, wants)?;
+    let mut request = Request::begin(py, progress.as_ref(), given, wants)?;
     let is_contained = request.plan.scheme.measure() == Measure::Containment;
     let refused = if is_contained { refused_of_containment(&request.plan, keep) } else { Vec::new() };
     if !refused.is_empty() {

@@ -187,7 +187,7 @@ impl Monitor {
             .with_proxy(hosts, base_path);
         let proxies = TrustedProxies::new(trusted_proxies, user_header.clone());
         let base_path = base_path.clone();
-        let state = Arc::new(routes::RouteState::new(subject, (access, proxies), limits, ending.clone()));
+        let state = Arc::new(routes::RouteState::new(subject, access, proxies, limits, ending.clone()));
         let limits = MonitorLimits {
             connections: limits.connections.min(metrics::process::most_files() / 4).max(1),
             ..limits

@@ -199,7 +199,7 @@ impl DeltaReader {
                 }
             }
             let ends_at = end.and_then(|(_, is_whole)| is_whole.then_some(epoch));
-            let frame = render::snapshot(self.view.run(), epoch, &pairs, (is_first, end.is_some()), ends_at);
+            let frame = render::snapshot(self.view.run(), epoch, &pairs, is_first, end.is_some(), ends_at);
             self.send(frame.into()).await?;
             if let Some((place, _)) = end {
                 return Ok((place, epoch));

@@ -178,8 +178,8 @@ impl Past {
                 };
             }
             if let Some(old) = beginning.read_again.take() {
-                let here = (&rules.documents, &*rules.scheme.encode());
-                let snapshot = read_again(&old, state, &input, here, &stages.observers.metrics)?;
+                let (scheme, metrics) = (rules.scheme.encode(), &stages.observers.metrics);
+                let snapshot = read_again(&old, state, &input, &rules.documents, &scheme, metrics)?;
                 let left = beginning.restart.with_snapshot(snapshot);
                 beginning = Beginning::new(&rules, &standing, &input, left, source, Some(&**state))?;
             }

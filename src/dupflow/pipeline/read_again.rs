@@ -21,7 +21,8 @@ pub(super) fn read_again(
     again: &ReadAgain,
     state: &mut StoredState,
     input: &SourceInfo,
-    (rules, scheme): (&DocumentRules<'_>, &[u8]),
+    rules: &DocumentRules<'_>,
+    scheme: &[u8],
     metrics: &Metrics,
 ) -> Result<Option<Snapshot>, RunError> {
     let (old, mut found) = (&again.snapshot, NotReadAgain::default());

@@ -89,7 +89,9 @@ pub(super) fn errors(
     seed: u64,
     trials: usize,
     name: &str,
-    (size, union, jaccard): (usize, usize, f64),
+    size: usize,
+    union: usize,
+    jaccard: f64,
 ) -> (f64, Option<f64>) {
     let subject =
         SUBJECTS.iter().find(|subject| subject.name == name).expect("one of the sketches of this study");

@@ -49,17 +49,22 @@ impl Study for Search {
             DesignKind::MultiIndex { blocks: 2 },
             DesignKind::Scan,
         ];
-        self.measure(bench, &mut table, (64, 3, self.documents, self.queries), &simhash)?;
+        let setting = |bits, documents, queries: usize| SearchSetting {
+            bits,
+            documents,
+            queries: queries.max(2),
+            seed: bench.seed,
+        };
+        self.measure(bench, &mut table, setting(64, self.documents, self.queries), 3, &simhash)?;
         let (documents, components, similarities) = PAPER;
         for similarity in similarities {
-            let documents = documents.min(self.documents);
-            let shape = (components, radius(components, similarity), documents, self.queries / 10);
+            let setting = setting(components, documents.min(self.documents), self.queries / 10);
             let one_bit = [
                 DesignKind::Groups { surplus: 3 },
                 DesignKind::Conjunctions { surplus: 3 },
                 DesignKind::Scan,
             ];
-            self.measure(bench, &mut table, shape, &one_bit)?;
+            self.measure(bench, &mut table, setting, radius(components, similarity), &one_bit)?;
         }
         Ok(Findings {
             name: "search".to_owned(),
@@ -72,17 +77,17 @@ impl Study for Search {
 }
 
 impl Search {
-    /// One setting: bits, radius, documents, queries.
+    /// One setting, with these designs.
     fn measure(
         &self,
         bench: &StudyContext<'_>,
         table: &mut ResultTable,
-        (bits, radius, documents, queries): (usize, usize, usize, usize),
+        setting: SearchSetting,
+        radius: usize,
         kinds: &[DesignKind],
     ) -> Result<(), DesignError> {
         let designs: Vec<Design> =
-            kinds.iter().map(|kind| Design::new(bits, radius, *kind)).collect::<Result<_, _>>()?;
-        let setting = SearchSetting { bits, documents, queries: queries.max(2), seed: bench.seed };
+            kinds.iter().map(|kind| Design::new(setting.bits, radius, *kind)).collect::<Result<_, _>>()?;
         for of_kind in designs {
             if matches!(of_kind.kind(), DesignKind::Conjunctions { .. })
                 && of_kind.tables() > MOST_CONJUNCTIONS
@@ -94,9 +99,9 @@ impl Search {
             {
                 let each = |count: u64| count as f64 / setting.queries as f64;
                 table.push(row![
-                    bits,
+                    setting.bits,
                     radius,
-                    documents,
+                    setting.documents,
                     design.to_string(),
                     each(work.probes),
                     estimate.entries,

@@ -139,7 +139,7 @@ impl History {
 
         for (name, cluster) in &before {
             if lineage.heir(name) != Some(*name) || lineage.predecessor(name) != Some(*name) {
-                self.ends(name, cluster.size, (epoch, times), &lineage);
+                self.ends(name, cluster.size, epoch, times, &lineage);
             }
         }
         for (&name, &size) in &after {
@@ -207,13 +207,7 @@ impl History {
     }
 
     /// Stores the end of a cluster.
-    fn ends(
-        &mut self,
-        name: &DocId,
-        size: usize,
-        (epoch, times): (Epoch, EpochSeconds),
-        lineage: &Lineage<'_>,
-    ) {
+    fn ends(&mut self, name: &DocId, size: usize, epoch: Epoch, times: EpochSeconds, lineage: &Lineage<'_>) {
         let how = match lineage.heir(name) {
             None => ClusterEnd::Dissolved,
             Some(heir) if lineage.predecessor(heir) == Some(name) => ClusterEnd::Renamed(heir.clone()),

@@ -71,7 +71,8 @@ const LOGINS: u32 = 5;
 impl RouteState {
     pub(super) fn new(
         subject: MonitoredRun,
-        (access, proxies): (Access, TrustedProxies),
+        access: Access,
+        proxies: TrustedProxies,
         limits: MonitorLimits,
         ending: watch::Receiver<bool>,
     ) -> Self {

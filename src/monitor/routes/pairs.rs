@@ -171,7 +171,7 @@ pub(super) async fn pairs(
     };
     if let Some((name, by)) = order {
         let after = after.map(|text| rank_cursor(name, text)).transpose()?;
-        return ranked_page(&state, wanted, (name, by), after).await;
+        return ranked_page(&state, wanted, name, by, after).await;
     }
     let view = state.view()?;
     if let Some(format) = file {
@@ -191,7 +191,8 @@ pub(super) async fn pairs(
 async fn ranked_page(
     state: &RouteState,
     wanted: PairQuery,
-    (name, by): (&'static str, RankedBy),
+    name: &'static str,
+    by: RankedBy,
     after: Option<RankPosition>,
 ) -> Result<Response, ErrorAnswer> {
     let ranking = Ranking::new(by, after, wanted.limit);

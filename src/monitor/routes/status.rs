@@ -18,7 +18,7 @@ use dupflow_core::doc::DocId;
 use dupflow_core::time::unix_seconds;
 use dupflow_run::backlog::UnreadRecords;
 use dupflow_run::metrics::Counter;
-use dupflow_run::status::{BeginningStatus, Phase};
+use dupflow_run::status::{BeginningStatus, Phase, Status};
 
 /// The state of a run.
 #[derive(Serialize, ToSchema)]
@@ -216,7 +216,8 @@ struct GapStatus {
 }
 
 impl HistoryStatus {
-    fn new(info: HistoryInfo, (epoch, bytes): (u64, u64)) -> Self {
+    fn new(info: HistoryInfo, status: &Status) -> Self {
+        let (epoch, bytes) = status.history();
         let gap =
             |gap: HistoryGap| GapStatus { after: gap.after, through: gap.through, found_at: gap.found_at };
         Self {
@@ -328,7 +329,7 @@ fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>)
         peak_resident_bytes: peak,
         memory_budget_bytes: subject.memory_budget,
         state: StateStatus { epoch, bytes },
-        history: seen.as_ref().and(view).map(|view| HistoryStatus::new(view.history(), status.history())),
+        history: seen.as_ref().and(view).map(|view| HistoryStatus::new(view.history(), status)),
         similarities: seen.map(|sums| sums.by_similarity.to_vec()).unwrap_or_default(),
         hot_blocks_total,
         hot_blocks: hot.collect(),

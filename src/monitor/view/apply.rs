@@ -34,7 +34,7 @@ impl View {
             ViewChange::Begins { epoch } => self.apply_begin(epoch),
             ViewChange::Restored(deltas) => {
                 let past = self.past.load(Ordering::Relaxed);
-                self.advance((past, EpochSeconds::NONE), &deltas, work);
+                self.advance(past, EpochSeconds::NONE, &deltas, work);
                 self.apply_restored(&deltas, work.since_before(past));
             }
             ViewChange::Committed { epoch, times, deltas } => {
@@ -58,7 +58,7 @@ impl View {
     fn apply_committed(&self, epoch: Epoch, times: EpochTimes, deltas: &[Delta], work: &mut ViewWork) {
         let mut changes = work.changes();
         self.void_deltas(epoch, &mut changes);
-        let reports = self.advance((epoch, times.into()), deltas, work);
+        let reports = self.advance(epoch, times.into(), deltas, work);
         self.apply_epoch(epoch, times, deltas, &mut changes);
         changes.clusters(&reports, &self.clusters.lock());
         self.keep_history(epoch, changes, work);
@@ -102,7 +102,8 @@ impl View {
     /// Advances the clusters; returns the changes of their reports.
     pub(super) fn advance(
         &self,
-        (epoch, times): (Epoch, EpochSeconds),
+        epoch: Epoch,
+        times: EpochSeconds,
         deltas: &[Delta],
         work: &mut ViewWork,
     ) -> Vec<(ClusterReport, isize)> {

@@ -128,7 +128,8 @@ pub(crate) fn snapshot(
     run: &str,
     epoch: Epoch,
     pairs: &[KnownPair],
-    (first, last): (bool, bool),
+    first: bool,
+    last: bool,
     ends_at: Option<Epoch>,
 ) -> Vec<u8> {
     let pairs = pairs.iter().map(|pair| PairData {
@@ -235,8 +236,8 @@ mod tests {
         let rules = FrameRules { run: "r", has_reference: false };
         assert!(has_id(epoch(rules, 1, EpochTimes::default(), &[], 0)));
         assert!(!has_id(epoch(rules, 1, EpochTimes::default(), &[], 5)));
-        assert!(has_id(snapshot("r", 1, &[], (true, true), Some(1))));
-        assert!(!has_id(snapshot("r", 1, &[], (true, true), None)) && !has_id(within(1, [].iter())));
+        assert!(has_id(snapshot("r", 1, &[], true, true, Some(1))));
+        assert!(!has_id(snapshot("r", 1, &[], true, true, None)) && !has_id(within(1, [].iter())));
         let left_out = Dropped { epochs: Some(2), deltas: Some(600), after: Some(3), through: Some(5) };
         let expected = "event: dropped\ndata: {\"epochs\":2,\"deltas\":600,\"after\":3,\"through\":5}\n\n";
         assert_eq!(String::from_utf8(dropped(left_out)).unwrap(), expected);

@@ -38,14 +38,15 @@ impl DeltaPiece {
         let none = deltas.is_empty().then_some(&[][..]);
         (0..).zip(deltas.chunks(most).chain(none)).map(move |(index, deltas)| {
             left -= deltas.len();
-            Self::rendered(rules, (epoch, index), times, deltas.to_vec(), left)
+            Self::rendered(rules, epoch, index, times, deltas.to_vec(), left)
         })
     }
 
     /// A piece after which `left` deltas of its epoch follow.
     pub(crate) fn rendered(
         rules: FrameRules<'_>,
-        (epoch, index): (Epoch, u32),
+        epoch: Epoch,
+        index: u32,
         times: EpochTimes,
         deltas: Vec<Delta>,
         left: usize,
@@ -57,7 +58,7 @@ impl DeltaPiece {
     /// The piece without its first `taken` deltas.
     pub(crate) fn without_first(&self, rules: FrameRules<'_>, taken: usize) -> Self {
         let deltas = self.deltas[taken..].to_vec();
-        Self::rendered(rules, (self.epoch, self.index), self.times, deltas, self.left)
+        Self::rendered(rules, self.epoch, self.index, self.times, deltas, self.left)
     }
 
     /// Approximate memory of the piece; long ids, which are shared with the pairs, are not counted.

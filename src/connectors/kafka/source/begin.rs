@@ -37,7 +37,7 @@ impl PartitionStarts<'_> {
             (None, _) => None,
         };
         if let Some((partition, offset)) = named.and_then(|named| named.range(partitions..).next()) {
-            return Err(self.lost(*partition, *offset, (0, 0)));
+            return Err(self.lost(*partition, *offset, 0, 0));
         }
         let times = match (from, &self.kafka.start) {
             (None, Start::Timestamp(ms)) => self.at_time(partitions, *ms)?,
@@ -48,7 +48,7 @@ impl PartitionStarts<'_> {
             let (first, end) = self.held(partition)?;
             let at = match (named.and_then(|named| named.get(&partition)), &self.kafka.start) {
                 (Some(offset), _) if (first..=end).contains(offset) => *offset,
-                (Some(offset), _) => return Err(self.lost(partition, *offset, (first, end))),
+                (Some(offset), _) => return Err(self.lost(partition, *offset, first, end)),
                 (None, Start::Latest) if from.is_none() => end,
                 (None, Start::Timestamp(_)) if from.is_none() => {
                     times.get(&partition).copied().unwrap_or(end)
@@ -129,7 +129,7 @@ impl PartitionStarts<'_> {
     }
 
     /// The error for records of a partition that are not available.
-    pub(super) fn lost(&self, partition: u32, wanted: u64, (first, end): (u64, u64)) -> SourceError {
+    pub(super) fn lost(&self, partition: u32, wanted: u64, first: u64, end: u64) -> SourceError {
         let hint = if wanted < first {
             "records have expired before they were read; with --reconcile, what is left is read and the \
              output is corrected"

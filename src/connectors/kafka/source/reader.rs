@@ -393,7 +393,7 @@ impl TopicReading<'_> {
         for (number, partition) in &self.partitions {
             let (first, end) = beginning.held(*number)?;
             if !(first..=end).contains(&partition.next) {
-                return Err(beginning.lost(*number, partition.next, (first, end)));
+                return Err(beginning.lost(*number, partition.next, first, end));
             }
         }
         Ok(())

@@ -133,7 +133,7 @@ impl Decisions {
             decisions.insert(id, decision);
         }
         if self.mode == DecisionMode::Current {
-            self.add_changed(moved, (pairs, deltas), &mut decisions);
+            self.add_changed(moved, pairs, deltas, &mut decisions);
         }
         self.settle();
         decisions.into_values().collect()
@@ -178,7 +178,8 @@ impl Decisions {
     fn add_changed(
         &mut self,
         moved: Vec<DocId>,
-        (pairs, deltas): (&mut Clusters, &[Delta]),
+        pairs: &mut Clusters,
+        deltas: &[Delta],
         decisions: &mut BTreeMap<DocId, Decision>,
     ) {
         let mut changed = self.memberships.changed();

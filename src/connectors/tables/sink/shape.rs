@@ -121,7 +121,8 @@ pub(super) fn needed(decisions: bool) -> impl Iterator<Item = &'static Shape> {
 /// in messages.
 pub(super) fn faults(
     found: &[FoundTable],
-    (decisions, shares): (bool, bool),
+    decisions: bool,
+    shares: bool,
     name: impl Fn(&str) -> String,
 ) -> Vec<String> {
     let is_missing = |shape: &&Shape| found.iter().all(|found| found.name != shape.name);

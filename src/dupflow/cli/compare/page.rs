@@ -118,14 +118,14 @@ fn sides(out: &mut String, Subject { plan, texts, .. }: &Subject) {
         for (which, other, text, pieces) in
             [("A", "b", &texts[0], &passages.a), ("B", "a", &texts[1], &passages.b)]
         {
-            side(out, (which, other), text, pieces);
+            side(out, which, other, text, pieces);
         }
         out.push_str("</div>\n");
     });
 }
 
 /// One text; `other` is the letter of the other one.
-fn side(out: &mut String, (which, other): (&str, &str), text: &NamedText, pieces: &[TextPiece<'_>]) {
+fn side(out: &mut String, which: &str, other: &str, text: &NamedText, pieces: &[TextPiece<'_>]) {
     let _ = write!(out, "<section class=\"side\"><h3>{which}: {}</h3>", name(&text.name));
     if let Some(place) = &text.place {
         let _ = write!(out, "<p class=\"note\">{}</p>", Escaped(place));

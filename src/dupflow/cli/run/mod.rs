@@ -78,6 +78,12 @@ enum RunEvent {
     Signal(i32),
 }
 
+/// Where the threads of a run send its events, and the main thread receives them.
+struct RunEvents {
+    sender: Sender<RunEvent>,
+    received: Receiver<RunEvent>,
+}
+
 /// Runs to the end, and prints a summary on standard error.
 ///
 /// # Errors
@@ -122,8 +128,9 @@ pub(super) fn run(
     let verbosity = verbosity.verbosity(deployment.format);
     log(verbosity.messages(deployment.level));
 
-    let (sender, events) = channel();
-    let signalled = sender.clone();
+    let (sender, received) = channel();
+    let events = RunEvents { sender, received };
+    let signalled = events.sender.clone();
     // There is no receiver after the run has ended.
     on_signals(false, move |signal| drop(signalled.send(RunEvent::Signal(signal))))
         .context("signals cannot be caught")?;
@@ -131,14 +138,12 @@ pub(super) fn run(
     let together = match settings {
         None => None,
         Some(settings) => {
-            let Some(together) = connect(settings, &sender, &events)? else { return Ok(ExitCode::SUCCESS) };
+            let Some(together) = connect(settings, &events)? else { return Ok(ExitCode::SUCCESS) };
             Some(together)
         }
     };
     processes::report_failure(together, |together| {
-        if let Some(summary) =
-            run_to_end(args, &plan, &deployment, inputs, together, clock, (sender, events))?
-        {
+        if let Some(summary) = run_to_end(args, &plan, &deployment, inputs, together, clock, events)? {
             verbosity.print(&super::summary::text(&summary, deployment.emit))?;
             super::arguments::problems::check_demands(&summary.unmet)?;
         }
@@ -147,17 +152,13 @@ pub(super) fn run(
 }
 
 /// Connects to the other processes; `None` if a signal arrives first.
-fn connect(
-    settings: ConnectSettings,
-    sender: &Sender<RunEvent>,
-    events: &Receiver<RunEvent>,
-) -> anyhow::Result<Option<ProcessGroup>> {
-    let sender = sender.clone();
+fn connect(settings: ConnectSettings, events: &RunEvents) -> anyhow::Result<Option<ProcessGroup>> {
+    let sender = events.sender.clone();
     thread::Builder::new().name("meet".to_owned()).spawn(move || {
         // There is no receiver after a signal.
         drop(sender.send(RunEvent::Connected(processes::connect(&settings))));
     })?;
-    match events.recv()? {
+    match events.received.recv()? {
         RunEvent::Connected(together) => together.map(Some),
         RunEvent::Signal(signal) => {
             tracing::info!(signal, "ended before all processes were there");
@@ -175,7 +176,7 @@ fn run_to_end(
     inputs: Vec<Input>,
     together: Option<ProcessGroup>,
     started: Arc<SystemClock>,
-    (sender, events): (Sender<RunEvent>, Receiver<RunEvent>),
+    RunEvents { sender, received: events }: RunEvents,
 ) -> anyhow::Result<Option<Summary>> {
     let mode = Mode::Run { reconcile: args.reconcile };
     let others = together.as_ref().map(ProcessGroup::failure_sender);

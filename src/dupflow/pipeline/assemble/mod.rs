@@ -94,7 +94,7 @@ impl RunJob {
             OwnedFile::check_free(path).map_err(taken)?;
         }
         let (mut continuity, held) =
-            continuity(plan, deployment, mode, bad.with_letters(), (writes, count > 1))?;
+            continuity(plan, deployment, mode, bad.with_letters(), writes, count > 1)?;
         let stages = Stages { spill, ..job_stages(plan, deployment, held, mode, count) };
         let mut described_reference = None;
         if let Some(frozen) = deployment.reference.as_ref().filter(|_| writes) {
@@ -154,7 +154,7 @@ impl RunJob {
                 reference,
             },
             publication,
-            source: source::source(plan, deployment, &stages.fields, (inputs, places), (share, mode)),
+            source: source::source(plan, deployment, &stages.fields, inputs, places, share, mode),
             stages,
             first_epoch: 1,
             continuity,
@@ -301,7 +301,8 @@ fn continuity(
     deployment: &Deployment,
     mode: &Mode,
     with_letters: bool,
-    (writes, are_several): (bool, bool),
+    writes: bool,
+    are_several: bool,
 ) -> Result<(Continuity, FieldRules), AssembleError> {
     let mut letters = None;
     if let Some(path) = deployment.letter_file().filter(|_| writes && with_letters) {

@@ -18,8 +18,10 @@ pub(super) fn source(
     plan: &Plan,
     deployment: &Deployment,
     held: &FieldRules,
-    (inputs, places): (Vec<Input>, Arc<RecordIndex>),
-    (share, mode): (Share, &Mode),
+    inputs: Vec<Input>,
+    places: Arc<RecordIndex>,
+    share: Share,
+    mode: &Mode,
 ) -> Box<dyn Source> {
     let own = plan.scheme.text.columns();
     let columns = TextColumns { further: held.with_columns(own.further), ..own };

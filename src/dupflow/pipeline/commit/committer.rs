@@ -103,7 +103,8 @@ impl Committer {
         mut sink: Box<dyn Sink + Send>,
         letters: Option<LetterFile>,
         keeper: Option<Keeper>,
-        (bad, metrics): (Arc<BadRecords>, Arc<Metrics>),
+        bad: Arc<BadRecords>,
+        metrics: Arc<Metrics>,
         past: &mut Past,
     ) -> Self {
         let corrected = past.output_pairs.take().map(|there| {

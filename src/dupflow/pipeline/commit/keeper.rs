@@ -49,7 +49,8 @@ impl Keeper {
         every: Duration,
         stages: &Stages,
         ended: bool,
-        (status, reading): (Arc<Status>, Option<Arc<InputLog>>),
+        status: Arc<Status>,
+        reading: Option<Arc<InputLog>>,
         fail: impl FnOnce(RunError) + Send + 'static,
     ) -> Result<Self, RunError> {
         let metrics = Arc::clone(&stages.observers.metrics);

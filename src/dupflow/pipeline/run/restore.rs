@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::process_group::PeerProcesses;
-use super::worker::RunShared;
+use super::worker::{OwnProcess, RunShared};
 use crate::pipeline::error::{RunError, chain};
 use dupflow_connectors::intake::{Batch, Closed};
 use dupflow_connectors::state::{OpenSnapshot, Snapshot, StateError, UnreadShards};
@@ -85,7 +85,7 @@ pub(super) fn restore(mut parts: RestoreParts, shared: &RunShared) -> Result<(),
     if shared.live.get().is_some() {
         shared.status.enter(Phase::Live);
     }
-    if parts.snapshot.is_some() && shared.process.0 == 0 {
+    if parts.snapshot.is_some() && shared.process.index == 0 {
         // The first line is behind the shares of all processes; until then the files of the snapshot stay.
         shared.queue.wait_for_first_line();
     }
@@ -116,7 +116,7 @@ impl Restoring<'_> {
 
     /// Restores what this process has to. Returns whether that is anything.
     fn run(&self) -> Result<bool, RestoreEnd> {
-        let (index, count) = self.shared.process;
+        let OwnProcess { index, count } = self.shared.process;
         let snapshot = self.parts.snapshot.as_ref().map(Snapshot::open);
         let snapshot = match (index, &self.parts.peers) {
             (0, _) | (_, None) => snapshot.transpose()?,
@@ -159,7 +159,7 @@ impl Restoring<'_> {
 
     /// Restores the share of a process, by all threads.
     fn share(&self, snapshot: &OpenSnapshot, process: usize) -> Result<(), RestoreEnd> {
-        let unread = UnreadShards::share(process, self.shared.process.1);
+        let unread = UnreadShards::share(process, self.shared.process.count);
         let read = || self.read(snapshot, &unread);
         thread::scope(|scope| {
             let spawn = |_| thread::Builder::new().name("restore".to_owned()).spawn_scoped(scope, read);
@@ -189,7 +189,7 @@ impl Restoring<'_> {
         let queue = &self.shared.queue;
         let budget = self.parts.budget.map_or(u64::MAX, |budget| (budget / BUDGET_PARTS).max(1));
         // Each process ends the epochs of all.
-        let in_epoch = RESTORED_BYTES.min(budget) * self.shared.process.1 as u64;
+        let in_epoch = RESTORED_BYTES.min(budget) * self.shared.process.count as u64;
         let batch = Batch::kept(slice);
         let (documents, bytes) = (batch.records, batch.bytes());
         queue.push(batch).map_err(|Closed| RestoreEnd::Closed)?;

@@ -106,7 +106,7 @@ impl Running {
         }
         outcome?;
         // Process 0 has the counts of all processes.
-        let unmet = if shared.process.0 == 0 {
+        let unmet = if shared.process.index == 0 {
             demands.warn(&measures);
             let unmet = demands.unmet(&measures, stages.observers.origins.as_deref());
             unmet.into_iter().chain(ends.iter().filter_map(|(_, end)| end.unmet())).collect()

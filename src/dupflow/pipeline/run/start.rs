@@ -14,7 +14,7 @@ use super::process_group::{PeerProcesses, ProcessGroup, QueuePeers};
 use super::restore::{RestoreParts, restore};
 use super::running::Running;
 use super::threads::{commit, read, read_watches, spawn, watch_outputs, write_state};
-use super::worker::{self, RunShared};
+use super::worker::{self, OwnProcess, RunShared};
 use crate::pipeline::commit::{ClockWarning, Commits, Committer, GrowthWarning, Keeper, MayCorrect};
 use crate::pipeline::continuity::{Continuity, WatchParts};
 use crate::pipeline::error::RunError;
@@ -113,7 +113,8 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         status,
         ..
     } = job;
-    let process = group.as_ref().map_or((0, 1), |group| (group.index(), group.count()));
+    let (index, count) = group.as_ref().map_or((0, 1), |group| (group.index(), group.count()));
+    let process = OwnProcess { index, count };
     let share = past.writer.take().map(|writer| (writer, Arc::<KeptEpochs>::default()));
     stages.observers.kept_here = share.as_ref().map(|(_, kept)| Arc::clone(kept));
     let (peers, sockets, listen) = match group.map(ProcessGroup::begin) {
@@ -142,7 +143,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         status.watch_input(backlog);
     }
     // A dry run does not publish its positions as read.
-    let announce = if process.0 == 0 && most_records.is_none() { source.announcer() } else { None };
+    let announce = if process.index == 0 && most_records.is_none() { source.announcer() } else { None };
     let followed = peers.as_ref().filter(|_| !source.cuts_alike());
     let readers = source.readers(&past.begin);
     let queue = Arc::new(queue(&mut past, process, followed, readers.len(), limits));
@@ -179,7 +180,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     });
 
     let data = sockets.zip(peers.clone()).map(|(sockets, peers)| PeerSockets {
-        index: process.0,
+        index: process.index,
         sockets,
         lost: Box::new(move |lost, why| peers.suspect(lost, why)),
     });
@@ -226,10 +227,10 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         continuity,
         announce,
         may_correct,
-        has_ended: process.0 == 0 && has_ended(&stages, snapshot.as_ref()),
+        has_ended: process.index == 0 && has_ended(&stages, snapshot.as_ref()),
         stored,
     };
-    let committer = if process.0 == 0 {
+    let committer = if process.index == 0 {
         start_committer(output, &mut past, &stages, peers.clone(), &shared).inspect_err(give_up)?
     } else {
         None
@@ -269,7 +270,7 @@ fn continue_stages(stages: &mut Stages, source: &dyn Source, past: &mut Past) {
 /// `followed`: the other processes, if all open the same epochs.
 fn queue(
     past: &mut Past,
-    (index, count): (usize, usize),
+    OwnProcess { index, count }: OwnProcess,
     followed: Option<&Arc<PeerProcesses>>,
     readers: usize,
     limits: EpochLimits,
@@ -352,8 +353,8 @@ fn start_committer(
         let failed = Arc::clone(shared);
         let fail = move |error| failed.failure.fail(error);
         shared.status.set_state(stored, state.stored_bytes());
-        let observers = (Arc::clone(&shared.status), past.reading.clone());
-        Keeper::start(state, every, stages, has_ended, observers, fail)
+        let (status, reading) = (Arc::clone(&shared.status), past.reading.clone());
+        Keeper::start(state, every, stages, has_ended, status, reading, fail)
     });
     let keeper = keeper.transpose()?;
     if let Some(keeper) = &keeper {
@@ -368,8 +369,8 @@ fn start_committer(
         // It may wait for a broker when the run ends, so it is not joined.
         drop(spawn("outputs", shared, |shared| watch_outputs(guard, shared)));
     }
-    let counts = (Arc::clone(&shared.bad), Arc::clone(&stages.observers.metrics));
-    let mut committer = Committer::new(sink, continuity.letters, keeper, counts, past);
+    let (bad, metrics) = (Arc::clone(&shared.bad), Arc::clone(&stages.observers.metrics));
+    let mut committer = Committer::new(sink, continuity.letters, keeper, bad, Arc::clone(&metrics), past);
     committer.inputs = continuity.inputs;
     committer.announce = announce;
     committer.may_correct = may_correct;
@@ -378,11 +379,10 @@ fn start_committer(
     committer.sides = continuity.sides;
     committer.notices = notices;
     committer.watches = watches;
-    let metrics = Arc::clone(&stages.observers.metrics);
     let growth = GrowthWarning::new(stages.planned);
     let mut clock = ClockWarning::new(&stages.retention);
     clock.check(shared.clock.now(), shared.status.retention_ahead(shared.clock.unix()), 0);
-    let work = move |run: &RunShared| commit(committer, &metrics, (growth, clock), peers.as_deref(), run);
+    let work = move |run: &RunShared| commit(committer, &metrics, growth, clock, peers.as_deref(), run);
     Ok(spawn("committer", shared, work))
 }
 
@@ -403,7 +403,7 @@ fn start_threads(
         started.extend(spawn("watches", shared, move |shared| read_watches(&list, &given, shared)));
     }
     started.extend(spawn("restore", shared, move |shared| restore(restored, shared)));
-    let writes = shared.process.0 == 0;
+    let writes = shared.process.index == 0;
     if limits.interval.is_some() && writes && stages.retention.follows(RetentionClock::Wall) {
         started.extend(spawn("ticks", shared, |shared| {
             shared.queue.tick(TICK, || Batch::kept(Changes::default()));

@@ -45,7 +45,8 @@ fn counted(bad: &BadRecords) -> BTreeMap<String, u64> {
 pub(super) fn commit(
     committer: Committer,
     metrics: &Metrics,
-    (mut growth, mut clock): (GrowthWarning, ClockWarning),
+    mut growth: GrowthWarning,
+    mut clock: ClockWarning,
     peers: Option<&PeerProcesses>,
     shared: &RunShared,
 ) -> Result<Latencies, RunError> {
@@ -64,7 +65,7 @@ pub(super) fn commit(
         }
         // The hashes of sketches spread them evenly over the processes.
         let own = metrics.counts().balance(Counter::SketchesBorn, Counter::SketchesDied);
-        growth.check(own * shared.process.1 as u64);
+        growth.check(own * shared.process.count as u64);
         clock.check(now, shared.status.retention_ahead(shared.clock.unix()), metrics.get(Counter::Late));
         let mut begun = shared.begun.lock();
         let later = begun.split_off(&(last + 1));

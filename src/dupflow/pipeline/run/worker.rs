@@ -19,6 +19,15 @@ use dupflow_engine::dataflow::{
 use dupflow_run::metrics::Metrics;
 use dupflow_run::status::{Phase, Status};
 
+/// Which process of a run this one is.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::pipeline) struct OwnProcess {
+    /// From 0. Process 0 has the output.
+    pub(in crate::pipeline) index: usize,
+    /// The number of processes.
+    pub(in crate::pipeline) count: usize,
+}
+
 /// Shared by all threads of a run.
 pub(in crate::pipeline) struct RunShared {
     pub(in crate::pipeline) queue: Arc<Queue>,
@@ -27,8 +36,7 @@ pub(in crate::pipeline) struct RunShared {
     pub(in crate::pipeline) bad: Arc<BadRecords>,
     pub(in crate::pipeline) clock: Arc<dyn Clock>,
     pub(in crate::pipeline) status: Arc<Status>,
-    /// The index of this process, from 0, and the number of processes. Process 0 has the output.
-    pub(in crate::pipeline) process: (usize, usize),
+    pub(in crate::pipeline) process: OwnProcess,
     /// The memory budget of this process.
     pub(in crate::pipeline) memory: MemoryWatch,
     pub(in crate::pipeline) metrics: Arc<Metrics>,
@@ -59,10 +67,10 @@ pub(in crate::pipeline) fn start(
     let (shared, fields) = (Arc::clone(shared), stages.scheme.text.columns());
     let own = stages.fields.clone();
     // One worker of one process attaches the clock time, so that all workers see the same.
-    let attaches_time = shared.process.0 == 0 && stages.retention.follows(RetentionClock::Wall);
+    let attaches_time = shared.process.index == 0 && stages.retention.follows(RetentionClock::Wall);
     // Only topics have ids that move between partitions, and records that may be replaced.
     let keeps_last = stages.ids_move;
-    let first_here = shared.process.0 * workers;
+    let first_here = shared.process.index * workers;
     let parts = move |index: usize| -> (Box<dyn Intake>, Box<dyn Emit>) {
         let decoder = Decoder::with_own(&fields, &own);
         let worker = index - first_here;
@@ -109,7 +117,7 @@ impl Intake for WorkerIntake {
             Dequeued::Nothing { low } => Pull::Idle(low),
             Dequeued::Batch(epoch, batch) => {
                 // Other processes commit nothing, so nothing would remove entries there.
-                if self.shared.process.0 == 0 {
+                if self.shared.process.index == 0 {
                     self.shared.begun.lock().entry(epoch).or_insert(now);
                     self.shared.status.begun(epoch, now);
                 }
@@ -122,7 +130,7 @@ impl Intake for WorkerIntake {
     fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> dataflow::BatchEnd {
         let batch = self.batch.take().expect("a batch is pulled before it is read");
         let (end, last) = (batch.end(), batch.last_record().filter(|_| self.keeps_last));
-        let seen = batch.seen.map(|hash| (self.shared.process.0, hash));
+        let seen = batch.seen.map(|hash| (self.shared.process.index, hash));
         let mut letters = Vec::new();
         if let Payload::Kept(documents) = &batch.payload {
             let alive = documents.iter().filter_map(|(id, value)| Some((id, value?)));
@@ -157,7 +165,7 @@ impl Emit for ToCommitter {
     fn closed(&mut self, epoch: ClosedEpoch) {
         let seen = &epoch.seen;
         let alike = seen.values().zip(seen.values().skip(1)).all(|(a, b)| a == b);
-        if !seen.is_empty() && (!alike || seen.len() < self.0.process.1) {
+        if !seen.is_empty() && (!alike || seen.len() < self.0.process.count) {
             let epoch = epoch.progress.epoch;
             let what =
                 format!("the processes have read different inputs: epoch {epoch} is not the same for all");

@@ -132,7 +132,7 @@ impl Workers {
         let communication =
             if count == 1 { CommunicationConfig::Thread } else { CommunicationConfig::Process(count) };
         let (builders, _) = communication.try_build()?;
-        Self::execute((builders, Box::new(())), None, stages, first, cancellation, parts)
+        Self::execute(builders, Box::new(()), None, stages, first, cancellation, parts)
     }
 
     /// As [`Self::start`], together with the workers of other processes, which have as many threads each and
@@ -157,11 +157,12 @@ impl Workers {
                 .map_err(|error| error.to_string())?;
         let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
         cancellation.attach(&links);
-        Self::execute((builders, Box::new(threads)), Some(links), stages, first, cancellation, parts)
+        Self::execute(builders, Box::new(threads), Some(links), stages, first, cancellation, parts)
     }
 
     fn execute(
-        (builders, threads): (Vec<AllocatorBuilder>, Box<dyn Any + Send>),
+        builders: Vec<AllocatorBuilder>,
+        threads: Box<dyn Any + Send>,
         links: Option<Arc<PeerLinks>>,
         stages: &Stages,
         first: Epoch,

@@ -55,7 +55,8 @@ type RunOutput = (Vec<Pair<DocId>>, RunCounts);
 fn replay(
     work: &SectionContext<'_>,
     feed: &Path,
-    (kind, common): (&str, usize),
+    kind: &str,
+    common: usize,
 ) -> Result<RunOutput, EvaluateError> {
     (work.bench.progress)(&format!("003: {kind}, {common} common, in the stream"));
     let overrides = [
@@ -97,7 +98,7 @@ fn conjunctions(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers
     let mut all: Vec<RunOutput> = Vec::new();
     let (mut keys_of, mut met) = (Vec::new(), Vec::new());
     for (kind, common) in BLOCKS {
-        let (pairs, counts) = replay(work, feed, (kind, common))?;
+        let (pairs, counts) = replay(work, feed, kind, common)?;
         let keys = if kind == "groups" { (r_h + common) as u64 } else { design(common)?.keys() };
         let n = counts.documents as f64;
         let share = counts.candidates as f64 / (0.5 * n * (n - 1.0));

@@ -34,7 +34,7 @@ fn printed(bits: usize) -> f64 {
 }
 
 /// The mean square error of a sketch's estimate.
-fn error(seed: u64, trials: usize, (kind, bits, union): (SketchKind, usize, usize)) -> f64 {
+fn error(seed: u64, trials: usize, kind: SketchKind, bits: usize, union: usize) -> f64 {
     let square = |trial: usize| {
         let seed = mix(seed ^ mix(trial as u64));
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -63,7 +63,7 @@ pub(super) fn permutations(work: &SectionContext<'_>) -> Result<SectionAnswers, 
         .collect();
     let measured = threads::map(work.bench.threads, cases.len(), |n| {
         let (u, k, b) = cases[n];
-        error(work.bench.seed, trials, (KINDS[k].1, BITS[b], UNIONS[u]))
+        error(work.bench.seed, trials, KINDS[k].1, BITS[b], UNIONS[u])
     });
     let mut table = ResultTable::new(
         "004_x1_bits",

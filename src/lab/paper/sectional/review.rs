@@ -144,7 +144,7 @@ pub(super) fn sketches(work: &SectionContext<'_>) -> Result<SectionAnswers, Eval
     let trials = work.size(4_000, 20);
     let measured = threads::map(work.bench.threads, SKETCHES.len(), |n| {
         let ReviewedSketch { subject, jaccard, .. } = SKETCHES[n];
-        estimators::errors(work.bench.seed, trials, subject, (size, union, jaccard))
+        estimators::errors(work.bench.seed, trials, subject, size, union, jaccard)
     });
     let mut table = ResultTable::new(
         "004_t1",

@@ -43,7 +43,8 @@ impl<'a> Conjunctions<'a> {
         &mut self,
         query: &[u64],
         common: &[u32],
-        (chosen, from): (usize, usize),
+        chosen: usize,
+        from: usize,
         found: &mut Vec<u32>,
         work: &mut SearchWork,
     ) {
@@ -63,7 +64,7 @@ impl<'a> Conjunctions<'a> {
                 work.entries += intersect(common, list, &mut both);
             }
             if !both.is_empty() {
-                self.choose(query, &both, (chosen + 1, group + 1), found, work);
+                self.choose(query, &both, chosen + 1, group + 1, found, work);
             }
             self.levels[chosen] = both;
         }
@@ -91,7 +92,7 @@ impl HammingSearch for Conjunctions<'_> {
             self.query = 1;
         }
         let mut work = SearchWork::default();
-        self.choose(query, &[], (0, 0), found, &mut work);
+        self.choose(query, &[], 0, 0, found, &mut work);
         found.sort_unstable();
         work
     }

@@ -58,7 +58,7 @@ where
         let (out, pieces) = mpsc::channel(1);
         let state = Arc::clone(state);
         tokio::spawn(async move {
-            fill(&state, &view, (columns, format), read, out).await;
+            fill(&state, &view, columns, format, read, out).await;
             drop(permit);
         });
         let disposition = format!("attachment; filename=\"{file}\"");
@@ -72,7 +72,8 @@ where
 async fn fill<R>(
     state: &RouteState,
     view: &Arc<View>,
-    (columns, format): (&'static [&'static str], ListFormat),
+    columns: &'static [&'static str],
+    format: ListFormat,
     mut read: R,
     out: mpsc::Sender<Result<Bytes, ExportFailed>>,
 ) where

@@ -292,6 +292,6 @@ impl RecordBytes<'_> {
         }
         // Beside a reference there is no history.
         let rules = FrameRules { run, has_reference: false };
-        Some(DeltaPiece::rendered(rules, (epoch, index), EpochTimes { event, committed }, deltas, left))
+        Some(DeltaPiece::rendered(rules, epoch, index, EpochTimes { event, committed }, deltas, left))
     }
 }

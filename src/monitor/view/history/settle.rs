@@ -24,6 +24,14 @@ struct FoundHistory {
     meta: Option<HistoryMeta>,
 }
 
+/// What the history lacks: the deltas that lead to the output, their epoch, and when that was found.
+#[derive(Clone, Copy)]
+struct FoundGap<'g> {
+    net: &'g [Delta],
+    past: Epoch,
+    times: EpochSeconds,
+}
+
 impl View {
     /// Reads the history, if there is one, and adds what leads to the pairs of the output. Only the first
     /// call counts.
@@ -52,7 +60,7 @@ impl View {
                 return;
             }
             Ok(None) => self.begin_history(past, &mut changes),
-            Ok(Some(through)) => self.continue_history(found, (through, past), work, &mut changes),
+            Ok(Some(through)) => self.continue_history(found, through, past, work, &mut changes),
         }
         self.keep_history(past, changes, work);
     }
@@ -74,7 +82,8 @@ impl View {
     fn continue_history(
         &self,
         found: FoundHistory,
-        (through, past): (Epoch, Epoch),
+        through: Epoch,
+        past: Epoch,
         work: &mut ViewWork,
         changes: &mut HistoryChanges,
     ) {
@@ -88,7 +97,7 @@ impl View {
         drop(state);
         let (found_at, found_times) = now();
         let mut meta = found.meta.unwrap_or_else(|| self.history.lock().meta.clone());
-        let gap = (&*net, past, found_times);
+        let gap = FoundGap { net: &net, past, times: found_times };
         self.continue_clusters(found.clusters, found.ended_clusters, gap, work, changes);
         let is_whole = through == past && net.is_empty();
         if !is_whole {
@@ -110,7 +119,7 @@ impl View {
         meta.runs.push(self.run.to_string());
         changes.meta(&meta);
         self.history.lock().meta = meta;
-        self.continue_deltas(found.pieces, &net, (through, past), changes);
+        self.continue_deltas(found.pieces, &net, through, past, changes);
     }
 
     /// Restores the clusters as of the history, then applies what differs.
@@ -118,15 +127,14 @@ impl View {
         &self,
         found: Vec<(DocId, ClusterRecord)>,
         ended: Vec<(DocId, EndedCluster)>,
-        (net, past, found_at): (&[Delta], Epoch, EpochSeconds),
+        FoundGap { net, past, times }: FoundGap<'_>,
         work: &mut ViewWork,
         changes: &mut HistoryChanges,
     ) {
         let mut back: Vec<Delta> =
             net.iter().map(|delta| Delta { diff: -delta.diff, ..delta.clone() }).collect();
         back.sort_unstable_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
-        let before = (past, EpochSeconds::NONE);
-        self.advance(before, &back, work);
+        self.advance(past, EpochSeconds::NONE, &back, work);
         let mut history = self.clusters.lock();
         for (name, record) in found {
             if !history.restore(&name, record) {
@@ -142,25 +150,24 @@ impl View {
         });
         history.restore_ended(ended);
         drop(history);
-        let reports = self.advance(before, net, work);
+        let reports = self.advance(past, EpochSeconds::NONE, net, work);
         let mut clusters = self.clusters.lock();
         // What ended in a gap leaves by the age of the gap.
-        clusters.date_ended(past, found_at);
+        clusters.date_ended(past, times);
         changes.clusters(&reports, &clusters);
     }
 
     /// Records pairs that have ended, and those that were added, by this epoch and this time.
     fn apply_gap(
         &self,
-        (net, past, found_at): (&[Delta], Epoch, EpochSeconds),
+        FoundGap { net, past, times }: FoundGap<'_>,
         gone: &[(Pair<DocId>, PairDetails)],
         changes: &mut HistoryChanges,
     ) {
         let since = Since::by(past);
         let mut state = self.state.lock();
         for (pair, was) in gone {
-            let ended =
-                EndedPair { was: *was, ended: Since { times: found_at, ..since }, cause: Cause::Correction };
+            let ended = EndedPair { was: *was, ended: Since { times, ..since }, cause: Cause::Correction };
             changes.end_pair(pair, &ended);
             state.ended.put(pair.clone(), ended).iter().for_each(|beyond| changes.forget_pair(beyond));
         }
@@ -178,7 +185,8 @@ impl View {
         &self,
         mut pieces: Vec<DeltaPiece>,
         net: &[Delta],
-        (through, past): (Epoch, Epoch),
+        through: Epoch,
+        past: Epoch,
         changes: &mut HistoryChanges,
     ) {
         pieces.sort_unstable_by_key(|piece| (piece.epoch, piece.index));

@@ -97,7 +97,7 @@ impl PostgresStore {
 
     /// See [`shape::faults`].
     pub(super) fn faults_of(&self, tables: &[FoundTable], shares: bool) -> Vec<String> {
-        shape::faults(tables, (self.decisions, shares), |name| self.table(name))
+        shape::faults(tables, self.decisions, shares, |name| self.table(name))
     }
 
     /// What is wrong with the tables, or else the rights that the role lacks.

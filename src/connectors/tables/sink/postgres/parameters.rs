@@ -112,7 +112,7 @@ pub(super) fn delete(
         let ids = texts(keys, |id| id);
         let of_keys = format!("FROM {table} WHERE {key} = ANY ($1::text[])");
         let gone = execute(transaction, table, &format!("DELETE {of_keys}"), &[&ids])?;
-        check_gone(transaction, table, &of_keys, &[&ids], (keys.len(), gone))?;
+        check_gone(transaction, table, &of_keys, &[&ids], keys.len(), gone)?;
         deleted += gone;
     }
     Ok(deleted)
@@ -121,7 +121,7 @@ pub(super) fn delete(
 /// Deletes all rows of a table.
 pub(super) fn empty(transaction: &mut Transaction<'_>, table: &str) -> Result<(), DatabaseFailure> {
     let gone = execute(transaction, table, &format!("DELETE FROM {table}"), &[])?;
-    check_gone(transaction, table, &format!("FROM {table}"), &[], (usize::MAX, gone))
+    check_gone(transaction, table, &format!("FROM {table}"), &[], usize::MAX, gone)
 }
 
 /// Checks, where a statement has deleted fewer rows than were sent, that the others were not there. `of_keys`
@@ -131,7 +131,8 @@ pub(super) fn check_gone(
     table: &str,
     of_keys: &str,
     parameters: &[Parameter<'_>],
-    (sent, gone): (usize, i64),
+    sent: usize,
+    gone: i64,
 ) -> Result<(), DatabaseFailure> {
     if usize::try_from(gone).is_ok_and(|gone| gone >= sent) {
         return Ok(());

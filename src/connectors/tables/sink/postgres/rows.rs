@@ -52,7 +52,7 @@ impl PostgresStore {
                 );
                 let gone = execute(transaction, &table, &sql, &[&row])?;
                 let of_rows = format!("FROM {table} WHERE row = ANY ($1::text[])");
-                check_gone(transaction, &table, &of_rows, &[&row], (were, gone))?;
+                check_gone(transaction, &table, &of_rows, &[&row], were, gone)?;
             }
             for added in split_changes(rows).upserts.chunks(ROWS) {
                 let row = each(added, |(row, _)| to_stored_json(row));

@@ -74,7 +74,7 @@ impl SqliteStore {
     /// See [`shape::faults`].
     pub(super) fn faults(&self, connection: &Connection, shares: bool) -> rusqlite::Result<Vec<String>> {
         let tables = self.found_tables(connection)?;
-        Ok(shape::faults(&tables, (self.decisions, shares), |name| format!("{}{name}", self.prefix)))
+        Ok(shape::faults(&tables, self.decisions, shares, |name| format!("{}{name}", self.prefix)))
     }
 }
 

@@ -36,7 +36,8 @@ pub(super) fn begin_deltas(
     [pairs, _, _, deltas, _]: &[String; 5],
     rows: i64,
     keeps: bool,
-    (causes, shares): (bool, bool),
+    causes: bool,
+    shares: bool,
 ) -> Result<(), Unwritten> {
     empty(transaction, deltas)?;
     if keeps {
@@ -56,7 +57,9 @@ pub(super) fn put(
     transaction: &Transaction<'_>,
     changes: &TableChanges,
     [pairs, clusters, documents, deltas, _]: &[String; 5],
-    (causes, shares, prefix): (bool, bool, &str),
+    causes: bool,
+    shares: bool,
+    prefix: &str,
     at: &str,
 ) -> Result<Rows, Unwritten> {
     let more = [
@@ -64,7 +67,7 @@ pub(super) fn put(
         put_clusters(transaction, changes, clusters)?,
         put_documents(transaction, changes, documents)?,
     ];
-    put_deltas(transaction, changes, deltas, (causes, shares), at)?;
+    put_deltas(transaction, changes, deltas, causes, shares, at)?;
     put_side(transaction, changes, prefix, at)?;
     Ok(more)
 }
@@ -220,7 +223,8 @@ fn put_deltas(
     transaction: &Transaction<'_>,
     changes: &TableChanges,
     deltas: &str,
-    (causes, shares): (bool, bool),
+    causes: bool,
+    shares: bool,
     at: &str,
 ) -> Result<(), Unwritten> {
     let (names, values) = share_columns(shares, 8);

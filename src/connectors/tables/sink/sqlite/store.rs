@@ -93,9 +93,9 @@ impl SqliteStore {
         let put_all = || {
             let known = found.rows().map_or_else(|| count(&transaction, &tables), Ok)?;
             if changes.deltas_anew {
-                begin_deltas(&transaction, &tables, known[0], self.deltas, (causes, shares))?;
+                begin_deltas(&transaction, &tables, known[0], self.deltas, causes, shares)?;
             }
-            let more = put(&transaction, changes, &tables, (causes, shares, &self.prefix), &at)?;
+            let more = put(&transaction, changes, &tables, causes, shares, &self.prefix, &at)?;
             decisions::put(&transaction, changes, &self.table("decisions"), &at)?;
             let sql = format!(
                 "UPDATE {} SET commits = commits + 1, epoch = json_extract(?1, '$.progress.epoch'), mark = \
