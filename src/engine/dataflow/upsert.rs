@@ -81,15 +81,6 @@ impl Follow for Memberships {
         if let ArrivalContent::Sketch(id, body) = content { Some((id, body)) } else { None }
     }
 
-    fn counts(_: SketchHalf) -> bool {
-        // This count is not used.
-        false
-    }
-
-    fn repeats(before: SketchHalf, after: SketchHalf) -> bool {
-        before == after
-    }
-
     fn report(
         TouchedDocument { id, before, after, .. }: TouchedDocument<'_, SketchHalf>,
         texts: impl Iterator<Item = Option<Self::EventText>>,

@@ -51,11 +51,15 @@ pub(in crate::dataflow) trait Follow: 'static {
     /// What a report needs of the event.
     fn text(content: ArrivalContent, fields: FieldRow) -> Option<Self::EventText>;
 
-    /// Whether a document of this value has terms, and so counts for the table.
-    fn counts(value: Self::LiveValue) -> bool;
+    /// Whether a document of this value has terms, and so counts for the table. Without a table none does.
+    fn counts(_: Self::LiveValue) -> bool {
+        false
+    }
 
     /// Whether an event between these values changes nothing.
-    fn repeats(before: Self::LiveValue, after: Self::LiveValue) -> bool;
+    fn repeats(before: Self::LiveValue, after: Self::LiveValue) -> bool {
+        before == after
+    }
 
     /// Reports a document that an epoch has touched. `texts` are those of its events, `None` for an event
     /// that ends it.

@@ -1,17 +1,12 @@
 //! Documents: which are alive, their places, and how their number changes.
 
-use timely::dataflow::Stream;
-
 use super::update::{TextUpdate, Update};
-use crate::dataflow::documents::arrival::{Arrival, ArrivalContent};
-use crate::dataflow::documents::retain::{RetainOutputs, Tick, retain};
+use crate::dataflow::documents::arrival::ArrivalContent;
 use crate::dataflow::documents::retaining::{Follow, TouchedDocument};
 use crate::dataflow::documents::store::InForce;
 use crate::dataflow::queries::QuerySubject;
-use crate::dataflow::stages::Stages;
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::text::Terms;
-use dupflow_core::time::Epoch;
 
 /// The state of a document's text, from which the documents with terms are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,18 +34,9 @@ pub(super) fn subject(place: u32, text: TextState) -> QuerySubject {
     if text == TextState::WithTokens { QuerySubject::Weighed(place) } else { QuerySubject::Nothing }
 }
 
-/// [`Follow`] for documents by place. Reports every event, since terms are compared where they are stored.
+/// [`Follow`] for documents by place. Reports every event, since terms are compared where they are stored:
+/// updates of a document are in the order of its events.
 pub(in crate::dataflow) enum Updates {}
-
-/// Finds the document of each event; documents are partitioned by the hash of their ids. Updates of a
-/// document are in the order of its events.
-pub(super) fn documents<'scope>(
-    arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
-    ticks: Stream<'scope, Epoch, Vec<Tick>>,
-    stages: &Stages,
-) -> RetainOutputs<'scope, Updates> {
-    retain(arrivals, ticks, "Documents", stages)
-}
 
 impl Follow for Updates {
     type LiveValue = TextState;

@@ -37,7 +37,7 @@ use timely::dataflow::operators::Concat;
 
 use self::update::Update;
 use super::documents::arrival::Arrival;
-use super::documents::retain::{RetainOutputs, Tick};
+use super::documents::retain::{RetainOutputs, Tick, retain};
 use super::output::EpochReport;
 use super::queries::{self, IdQuery, ResolvedQuery};
 use super::sketches::membership::Membership;
@@ -71,26 +71,15 @@ pub(super) fn live<'scope>(
     growth: Growth,
     stages: &Stages,
 ) -> LiveOutputs<'scope> {
-    let RetainOutputs { records, more, reports, documents } = documents::documents(arrivals, ticks, stages);
+    let RetainOutputs { records, more, reports, documents } =
+        retain::<documents::Updates>(arrivals, ticks, "Documents", stages);
     let found = queries::find(id_queries, &more, documents, documents::subject);
     let weighed = weighed(records, more, watches, resolved.concat(found), growth, stages);
-    LiveOutputs {
-        memberships: weighed.memberships,
-        watches: weighed.watches,
-        reports: reports.concat(weighed.reports),
-        resolved: weighed.resolved,
-    }
+    LiveOutputs { reports: reports.concat(weighed.reports), ..weighed }
 }
 
-/// The outputs of [`weighed`].
-struct WeighOutputs<'scope> {
-    memberships: Stream<'scope, Epoch, Vec<Membership>>,
-    watches: Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
-    reports: Stream<'scope, Epoch, Vec<EpochReport>>,
-    resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
-}
-
-/// Sketches documents from their updates and from the changes of their number.
+/// Sketches documents from their updates and from the changes of their number. The reports are without those
+/// on documents.
 fn weighed<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     changes: Stream<'scope, Epoch, Vec<i64>>,
@@ -98,13 +87,13 @@ fn weighed<'scope>(
     resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
     growth: Growth,
     stages: &Stages,
-) -> WeighOutputs<'scope> {
+) -> LiveOutputs<'scope> {
     let due = tables::tables(changes, growth, stages);
     let applied = weigh::apply(updates, due, watches, resolved, stages);
     let (memberships, again, reports) = weigh::weigh(applied.frequencies, applied.documents, stages);
     let memberships = applied.memberships.concat(memberships);
     let sketched = applied.watches.zip(again).map(|(at_once, again)| at_once.concat(again));
-    WeighOutputs { memberships, watches: sketched, reports, resolved: applied.resolved }
+    LiveOutputs { memberships, watches: sketched, reports, resolved: applied.resolved }
 }
 
 #[cfg(test)]

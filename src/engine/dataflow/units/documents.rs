@@ -1,15 +1,10 @@
 //! Documents: which are alive, and the units of their last texts.
 
-use timely::dataflow::Stream;
-
-use crate::dataflow::documents::arrival::{Arrival, ArrivalContent, TextUnits};
-use crate::dataflow::documents::retain::{RetainOutputs, Tick, retain};
+use crate::dataflow::documents::arrival::{ArrivalContent, TextUnits};
 use crate::dataflow::documents::retaining::{Follow, TouchedDocument};
 use crate::dataflow::documents::store::InForce;
-use crate::dataflow::stages::Stages;
 use dupflow_core::doc::DocId;
 use dupflow_core::doc::fields::FieldRow;
-use dupflow_core::time::Epoch;
 
 /// A document that an epoch has touched, with its units after it.
 #[derive(Clone, Debug)]
@@ -41,15 +36,6 @@ impl InForce for TextHash {
 /// [`Follow`] for documents with units. Reports every event, since the facts of units are those of the last.
 pub(in crate::dataflow) enum LastTexts {}
 
-/// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids.
-pub(super) fn documents<'scope>(
-    arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
-    ticks: Stream<'scope, Epoch, Vec<Tick>>,
-    stages: &Stages,
-) -> RetainOutputs<'scope, LastTexts> {
-    retain(arrivals, ticks, "Documents", stages)
-}
-
 impl Follow for LastTexts {
     type LiveValue = TextHash;
     type EventText = (Box<TextUnits>, FieldRow);
@@ -67,15 +53,6 @@ impl Follow for LastTexts {
 
     fn text(content: ArrivalContent, fields: FieldRow) -> Option<Self::EventText> {
         if let ArrivalContent::Units(text) = content { Some((text, fields)) } else { None }
-    }
-
-    fn counts(_: TextHash) -> bool {
-        // This count is not used.
-        false
-    }
-
-    fn repeats(before: TextHash, after: TextHash) -> bool {
-        before == after
     }
 
     fn report(

@@ -19,13 +19,13 @@ use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Concat;
 
 use super::documents::arrival::{Arrival, SketchedUnit, TextUnits};
-use super::documents::retain::Tick;
+use super::documents::retain::{Tick, retain};
 use super::operator::Operator;
 use super::operator::epochs::Stash;
 use super::output::EpochReport;
 use super::sketches::membership::Membership;
 use super::stages::Stages;
-use documents::{DocumentUnits, documents};
+use documents::{DocumentUnits, LastTexts};
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::units::UnitFacts;
 use dupflow_core::doc::{DocChange, DocId};
@@ -48,7 +48,7 @@ pub(super) fn units<'scope>(
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
     stages: &Stages,
 ) -> UnitOutputs<'scope> {
-    let applied = documents(arrivals, ticks, stages);
+    let applied = retain::<LastTexts>(arrivals, ticks, "Documents", stages);
     let mut operator = Operator::new("Units", applied.records.scope());
     let mut input = operator.input(applied.records, Pipeline);
     let (mut memberships, memberships_stream) = operator.output();
