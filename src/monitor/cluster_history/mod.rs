@@ -1,6 +1,6 @@
 //! The history of clusters: when each was born, and its later changes.
 //!
-//! In: the changes of reports that [`Clusters::advance`](dupflow_core::cluster::Clusters::advance) returns, epoch by epoch.
+//! In: the changes of reports that [`Clusters`](dupflow_core::cluster::Clusters) return, epoch by epoch.
 //! Stored: the live clusters with their members and latest [`ClusterEvent`]s. The events of an epoch are a
 //! function of the reports before and after it. A cluster continues as the cluster that has most of its
 //! documents, if most of the documents there were in it. `lineage` has the rule for ties, and for *giants*:
@@ -107,8 +107,8 @@ impl History {
     /// The number of ended clusters whose ends are stored.
     pub const ENDED: usize = 10_000;
 
-    /// Applies the changes of an epoch, as [`Clusters::advance`](dupflow_core::cluster::Clusters::advance) returns them.
-    /// Epochs must not descend.
+    /// Applies the changes of an epoch, as [`Clusters`](dupflow_core::cluster::Clusters) return them. Epochs
+    /// must not descend.
     pub fn advance(&mut self, epoch: Epoch, times: EpochSeconds, changes: &[(ClusterReport, isize)]) {
         let changed = TouchedClusters::from_reports(changes);
         let names = changed.names();
