@@ -77,6 +77,21 @@ pub struct Params {
 }
 
 impl Params {
+    /// A feed of new texts in Latin letters, each with tokens: no event changes one.
+    pub(crate) fn for_texts(documents: u64, seed: u64) -> Self {
+        Self {
+            documents,
+            seed,
+            scripts: vec![Script::Latin],
+            empty: 0.0,
+            short: 0.0,
+            updates: 0.0,
+            repeats: 0.0,
+            deletes: 0.0,
+            ..Self::default()
+        }
+    }
+
     /// Parameters that are out of range: the field, and what is expected. If there are none, a feed can be
     /// generated.
     pub fn problems(&self) -> Vec<(&'static str, String)> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::super::threads;
-use crate::generate::{Generator, Params, Script};
+use crate::generate::{Generator, Params};
 use dupflow_core::text::measures::{cosine, jaccard};
 use dupflow_core::text::{
     Features, Featurizer, Idf, IdfForm, IdfTable, Shingle, TextRules, Weigher, Weights,
@@ -33,19 +33,11 @@ impl MeasuredText {
 /// with a probability that is drawn from 0 to `edits`.
 pub(in super::super) fn generate(documents: usize, edits: f64, seed: u64) -> Vec<MeasuredText> {
     let params = Params {
-        documents: documents as u64,
-        seed,
-        scripts: vec![Script::Latin],
         window: documents,
         max_edit_rate: edits,
         near: 0.5,
         copies: 0.0,
-        empty: 0.0,
-        short: 0.0,
-        updates: 0.0,
-        repeats: 0.0,
-        deletes: 0.0,
-        ..Params::default()
+        ..Params::for_texts(documents as u64, seed)
     };
     let featurizer =
         |words| Featurizer::new(TextRules { shingle: Shingle::Words(words), ..TextRules::default() });

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 
 use crate::EvaluateError;
-use crate::generate::{Generator, Params, Script};
+use crate::generate::{Generator, Params};
 use crate::paper::{Basis, ItemLine, Matters, PrintedClaim, SectionAnswers, SectionContext, UnjudgedReason};
 use crate::table::{ResultTable, row};
 use crate::threads;
@@ -106,19 +106,11 @@ type WordCounts = (Vec<u64>, Vec<f64>);
 /// The texts of a corpus, and its words by their numbers.
 fn corpus(texts: usize, seed: u64) -> (Vec<WordCounts>, Vec<String>) {
     let params = Params {
-        documents: texts as u64,
-        seed,
-        scripts: vec![Script::Latin],
         window: texts,
         max_edit_rate: 0.5,
         near: 0.5,
         copies: 0.0,
-        empty: 0.0,
-        short: 0.0,
-        updates: 0.0,
-        repeats: 0.0,
-        deletes: 0.0,
-        ..Params::default()
+        ..Params::for_texts(texts as u64, seed)
     };
     let rules = TextRules { shingle: Shingle::Words(1), ..TextRules::default() };
     let mut numbers: BTreeMap<String, u64> = BTreeMap::new();

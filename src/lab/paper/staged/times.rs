@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{SETS, SIZE, THRESHOLDS, filter};
 use crate::distribution::Distribution;
 use crate::filter::pair::PairMatches;
-use crate::generate::{Generator, Params, Script};
+use crate::generate::{Generator, Params};
 use crate::paper::{Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, UnjudgedReason};
 use crate::plot::{Axis, Plot, Series};
 use crate::table::{ResultTable, row};
@@ -276,19 +276,8 @@ fn add_columns(table: &mut ResultTable) {
 
 /// The corpus as consistent weighted samples of its TF-IDF weights, and the seconds to compute them.
 fn proposals(work: &SectionContext<'_>) -> Result<(SketchArena, f64), EvaluateError> {
-    let params = Params {
-        documents: work.size(CORPUS, 400) as u64,
-        seed: work.bench.seed,
-        min_words: 60,
-        max_words: 240,
-        scripts: vec![Script::Latin],
-        empty: 0.0,
-        short: 0.0,
-        updates: 0.0,
-        repeats: 0.0,
-        deletes: 0.0,
-        ..Params::default()
-    };
+    let params = Params::for_texts(work.size(CORPUS, 400) as u64, work.bench.seed);
+    let params = Params { min_words: 60, max_words: 240, ..params };
     let texts: Vec<String> =
         Generator::new(params).filter_map(|record| record.event.text).map(Cow::into_owned).collect();
     let scheme = work.bench.planner.plan("paper", &[])?.scheme;
