@@ -199,34 +199,21 @@ struct HistoryStatus {
     bytes: u64,
     /// Epochs that the output holds and the history does not, in ascending order: what happened in them is
     /// known as one change at their end.
-    gaps: Vec<GapStatus>,
+    gaps: Vec<HistoryGap>,
     /// Why the history is not stored any more, or could not be read.
     failure: Option<String>,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = HistoryGap)]
-struct GapStatus {
-    /// The last epoch before the gap.
-    after: u64,
-    /// The last epoch of the gap.
-    through: u64,
-    /// When the gap was found, in unix seconds.
-    found_at: f64,
 }
 
 impl HistoryStatus {
     fn new(info: HistoryInfo, status: &Status) -> Self {
         let (epoch, bytes) = status.history();
-        let gap =
-            |gap: HistoryGap| GapStatus { after: gap.after, through: gap.through, found_at: gap.found_at };
         Self {
             begins: info.meta.begins,
             begins_at: info.meta.begins_at,
             kept_seconds: info.age.map(|age| age.as_secs_f64()),
             epoch,
             bytes,
-            gaps: info.meta.gaps.into_iter().map(gap).collect(),
+            gaps: info.meta.gaps,
             failure: info.failure,
         }
     }

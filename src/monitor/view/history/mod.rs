@@ -32,6 +32,7 @@ mod tests;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::View;
 use super::pairs::Since;
@@ -110,13 +111,13 @@ pub(crate) struct HistoryMeta {
 }
 
 /// Epochs that the output holds and the history does not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct HistoryGap {
     /// The last epoch before the gap.
-    pub(crate) after: Epoch,
+    pub(crate) after: u64,
     /// The last epoch of the gap.
-    pub(crate) through: Epoch,
-    /// When it was found, in unix seconds.
+    pub(crate) through: u64,
+    /// When the gap was found, in unix seconds.
     pub(crate) found_at: f64,
 }
 
