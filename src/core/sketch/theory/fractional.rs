@@ -48,17 +48,6 @@ impl TwoWidths {
         (equal - accident) / (1.0 - accident)
     }
 
-    /// The variance of [`pooled`](Self::pooled), for independent components.
-    pub fn pooled_variance(&self, similarity: f64) -> f64 {
-        let accident = self.mean(|part| estimate::accident(part.bits));
-        let spread = self.mean(|part| {
-            let p = estimate::match_probability(similarity, part.bits);
-            p * (1.0 - p)
-        });
-        let size: usize = self.0.iter().map(|part| part.size).sum();
-        spread / (size as f64 * (1.0 - accident).powi(2))
-    }
-
     /// The mean of the estimates from each width, weighted by their inverse variances; not clamped.
     pub fn combined(&self, matches: [usize; 2]) -> f64 {
         let pooled = self.pooled(matches);
@@ -127,6 +116,16 @@ mod tests {
     const TWO_WIDTHS: TwoWidths =
         TwoWidths([WidthGroup { size: 66, bits: 1 }, WidthGroup { size: 64, bits: 2 }]);
 
+    /// The variance of [`TwoWidths::pooled`], for independent components.
+    fn pooled_variance(similarity: f64) -> f64 {
+        let accident = TWO_WIDTHS.mean(|part| estimate::accident(part.bits));
+        let spread = TWO_WIDTHS.mean(|part| {
+            let p = estimate::match_probability(similarity, part.bits);
+            p * (1.0 - p)
+        });
+        spread / (130.0 * (1.0 - accident).powi(2))
+    }
+
     #[test]
     fn matches_by_width() {
         // One plane of 130 components, and the second plane of the first 64.
@@ -142,10 +141,8 @@ mod tests {
         assert!((TWO_WIDTHS.combined([66, 64]) - 1.0).abs() < 1e-15);
         assert!((TWO_WIDTHS.bits() - 194.0 / 130.0).abs() < 1e-12);
         for j in [0.0, 0.2, 0.5, 0.9] {
-            assert!(TWO_WIDTHS.combined_variance(j) <= TWO_WIDTHS.pooled_variance(j), "{j}");
+            assert!(TWO_WIDTHS.combined_variance(j) <= pooled_variance(j), "{j}");
         }
-        assert!(
-            TWO_WIDTHS.combined_variance(1.0).abs() < 1e-15 && TWO_WIDTHS.pooled_variance(1.0).abs() < 1e-15
-        );
+        assert!(TWO_WIDTHS.combined_variance(1.0).abs() < 1e-15 && pooled_variance(1.0).abs() < 1e-15);
     }
 }
