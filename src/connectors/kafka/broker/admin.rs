@@ -9,15 +9,13 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use backon::{BlockingRetryable as _, ExponentialBuilder};
-use rdkafka::TopicPartitionList;
 use rdkafka::admin::{
     AdminClient, AdminOptions, NewPartitions, NewTopic, ResourceSpecifier, TopicReplication, TopicResult,
 };
 use rdkafka::consumer::Consumer as _;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::topic_partition_list::Offset;
 
-use super::client::Consumer;
+use super::client::{Consumer, index, partitions_at};
 use super::connection::Connection;
 use super::failure::KafkaFailure;
 use super::topic_id::topic_id;
@@ -253,14 +251,9 @@ impl Admin {
     /// If that is not possible or not allowed.
     pub fn truncate(&self, topic: &str, partition: u32, before: u64) -> Result<(), KafkaFailure> {
         let what = format!("topic \"{topic}\"");
-        let mut list = TopicPartitionList::new();
-        let set = list.add_partition_offset(topic, index(partition), Offset::Offset(before.cast_signed()));
-        set.map_err(|error| KafkaFailure::from_error(&error, &what))?;
-        let done = block_on(self.client.delete_records(&list, &options()));
-        let done = done.map_err(|error| KafkaFailure::from_error(&error, &what))?;
-        done.elements()
-            .iter()
-            .try_for_each(|e| e.error())
+        let list = partitions_at(topic, [(partition, before)]);
+        let done = list.and_then(|list| block_on(self.client.delete_records(&list, &options())));
+        done.and_then(|done| done.elements().iter().try_for_each(|e| e.error()))
             .map_err(|error| KafkaFailure::from_error(&error, &what))
     }
 
@@ -349,11 +342,6 @@ pub fn topic_by_name(consumer: &Consumer, name: &str, time: Duration) -> Result<
         Err(KafkaFailure::Absent(_)) => Ok(None),
         Err(failure) => Err(failure),
     }
-}
-
-/// A partition number in the type of the library.
-pub(super) fn index(partition: u32) -> i32 {
-    i32::try_from(partition).unwrap_or(i32::MAX)
 }
 
 /// Calls `attempt` until it succeeds, fails in a way that is not retriable, or `patience` is over; then the

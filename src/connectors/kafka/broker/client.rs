@@ -1,9 +1,11 @@
 //! Clients of a broker: consumers and producers, each with a [`Watch`].
 
-use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::BaseConsumer;
+use rdkafka::error::KafkaError;
 use rdkafka::producer::BaseProducer;
+use rdkafka::topic_partition_list::Offset;
+use rdkafka::{ClientConfig, TopicPartitionList};
 
 use super::connection::Connection;
 use super::failure::KafkaFailure;
@@ -54,6 +56,26 @@ impl Connection {
         }
         config
     }
+}
+
+/// A partition number in the type of the library.
+pub(crate) fn index(partition: u32) -> i32 {
+    i32::try_from(partition).unwrap_or(i32::MAX)
+}
+
+/// Partitions of a topic, each with an offset.
+///
+/// # Errors
+/// If the library has no such partition or offset.
+pub(crate) fn partitions_at(
+    topic: &str,
+    offsets: impl IntoIterator<Item = (u32, u64)>,
+) -> Result<TopicPartitionList, KafkaError> {
+    let mut list = TopicPartitionList::new();
+    for (partition, offset) in offsets {
+        list.add_partition_offset(topic, index(partition), Offset::Offset(offset.cast_signed()))?;
+    }
+    Ok(list)
 }
 
 /// Drops a client on a thread of its own: closing one may take long, and has hung in the library.

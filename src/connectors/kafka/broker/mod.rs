@@ -33,6 +33,8 @@ pub use admin::{
 #[cfg(feature = "kafka")]
 pub use client::{Consumer, Producer, close_in_background};
 #[cfg(feature = "kafka")]
+pub(crate) use client::{index, partitions_at};
+#[cfg(feature = "kafka")]
 pub use failure::{KafkaFailure, code_of, is_of_group};
 #[cfg(feature = "kafka")]
 pub use watch::Watch;

@@ -10,14 +10,13 @@
 use std::io;
 use std::time::Duration;
 
-use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::error::KafkaError;
 use rdkafka::message::Message as _;
-use rdkafka::topic_partition_list::Offset;
 
 use crate::kafka::broker::{
-    Connection, Consumer, KafkaFailure, close_in_background, find_topic, is_of_group, offset_range,
+    Connection, Consumer, KafkaFailure, close_in_background, find_topic, index, is_of_group, offset_range,
+    partitions_at,
 };
 use dupflow_core::time::{Clock, SystemClock};
 
@@ -271,11 +270,8 @@ fn partition(
 ) -> io::Result<()> {
     let what = format!("topic \"{topic}\"");
     let failed = |error: KafkaError| io::Error::other(KafkaFailure::from_error(&error, &what));
-    let mut list = TopicPartitionList::new();
-    let number = i32::try_from(partition).unwrap_or(i32::MAX);
-    let first = Offset::Offset(offsets.start.cast_signed());
-    list.add_partition_offset(topic, number, first).map_err(failed)?;
-    client.assign(&list).map_err(failed)?;
+    let (list, number) = (partitions_at(topic, [(partition, offsets.start)]), index(partition));
+    list.and_then(|list| client.assign(&list)).map_err(failed)?;
     loop {
         match client.poll(STEP) {
             Some(Ok(message)) if message.partition() == number => {

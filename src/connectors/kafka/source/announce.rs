@@ -9,13 +9,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{CommitMode, Consumer as _};
 use rdkafka::error::KafkaError;
-use rdkafka::topic_partition_list::Offset;
 
 use super::topic::{DetachedClient, Kafka};
-use crate::kafka::broker::KafkaFailure;
+use crate::kafka::broker::{KafkaFailure, partitions_at};
 use dupflow_core::time::{Clock, Offsets, SystemClock};
 
 /// Minimum time between two commits.
@@ -102,12 +100,7 @@ fn commit_all(kafka: &Kafka, given: &Receiver<Offsets>) {
 
 fn commit(kafka: &Kafka, client: &DetachedClient, next: &Offsets) -> Result<(), KafkaFailure> {
     let failed = |error: KafkaError| KafkaFailure::from_error(&error, &kafka.what());
-    let mut list = TopicPartitionList::new();
-    for (partition, offset) in next {
-        let number = i32::try_from(*partition).unwrap_or(i32::MAX);
-        list.add_partition_offset(&kafka.topic, number, Offset::Offset(offset.cast_signed()))
-            .map_err(failed)?;
-    }
+    let list = partitions_at(&kafka.topic, next.iter().map(|(number, at)| (*number, *at))).map_err(failed)?;
     // Serves the client, which reads nothing.
     drop(client.get().poll(Duration::ZERO));
     if list.count() == 0 { Ok(()) } else { client.get().commit(&list, CommitMode::Sync).map_err(failed) }

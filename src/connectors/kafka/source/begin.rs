@@ -12,7 +12,7 @@ use rdkafka::topic_partition_list::Offset;
 use super::topic::Kafka;
 use crate::intake::{OffsetGap, SourceError};
 use crate::kafka::Start;
-use crate::kafka::broker::{Consumer, KafkaFailure, find_topic, offset_range};
+use crate::kafka::broker::{Consumer, KafkaFailure, find_topic, index, offset_range, partitions_at};
 use dupflow_core::time::{Clock, Offsets, SystemClock};
 
 /// How long the time of a record is looked for, and how long each poll waits.
@@ -96,11 +96,8 @@ impl PartitionStarts<'_> {
     fn time_of(&self, partition: u32, offset: u64) -> Result<Option<u64>, SourceError> {
         let what = self.kafka.what();
         let failed = |error| self.kafka.failed(&KafkaFailure::from_error(&error, &what));
-        let mut list = TopicPartitionList::new();
-        let number = i32::try_from(partition).unwrap_or(i32::MAX);
-        let added =
-            list.add_partition_offset(&self.kafka.topic, number, Offset::Offset(offset.cast_signed()));
-        added.and_then(|()| self.client.assign(&list)).map_err(failed)?;
+        let list = partitions_at(&self.kafka.topic, [(partition, offset)]);
+        list.and_then(|list| self.client.assign(&list)).map_err(failed)?;
         let clock = SystemClock::start();
         let mut found = None;
         while found.is_none() && clock.now() < TIME_OF {
@@ -146,8 +143,8 @@ impl PartitionStarts<'_> {
         let failed = |error| self.kafka.failed(&KafkaFailure::from_error(&error, &what));
         let mut asked = TopicPartitionList::new();
         for partition in 0..partitions {
-            let partition = i32::try_from(partition).unwrap_or(i32::MAX);
-            asked.add_partition_offset(&self.kafka.topic, partition, Offset::Offset(ms)).map_err(failed)?;
+            let asks = asked.add_partition_offset(&self.kafka.topic, index(partition), Offset::Offset(ms));
+            asks.map_err(failed)?;
         }
         let found = self
             .client

@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::error::KafkaError;
 use rdkafka::message::Message as _;
-use rdkafka::topic_partition_list::Offset;
 
 use super::begin::PartitionStarts;
 use super::reader::seconds;
 use super::topic::Kafka;
 use crate::formats::KeyedRecord;
 use crate::intake::{ChangedRecord, SourceError};
-use crate::kafka::broker::{KafkaFailure, is_of_group};
+use crate::kafka::broker::{KafkaFailure, is_of_group, partitions_at};
 use dupflow_core::time::{Clock, LastRecord, SystemClock};
 
 /// How long each poll waits.
@@ -42,13 +40,8 @@ pub(super) fn changed(
     let mut open: BTreeMap<u32, LastRecord> =
         last.iter().filter(is_held).map(|(partition, last)| (*partition, *last)).collect();
     let failed = |error: &KafkaError| kafka.failed(&KafkaFailure::from_error(error, &kafka.what()));
-    let mut list = TopicPartitionList::new();
-    for (partition, record) in &open {
-        let number = i32::try_from(*partition).unwrap_or(i32::MAX);
-        let at = Offset::Offset(record.offset.cast_signed());
-        list.add_partition_offset(&kafka.topic, number, at).map_err(|error| failed(&error))?;
-    }
-    client.get().assign(&list).map_err(|error| failed(&error))?;
+    let list = partitions_at(&kafka.topic, open.iter().map(|(number, record)| (*number, record.offset)));
+    list.and_then(|list| client.get().assign(&list)).map_err(|error| failed(&error))?;
     let (clock, mut patience) = (SystemClock::start(), PATIENCE);
     while !open.is_empty() {
         // The first record from the offset on, or the end.

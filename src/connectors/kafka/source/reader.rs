@@ -8,7 +8,6 @@ use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
-use rdkafka::topic_partition_list::Offset;
 
 use super::begin::PartitionStarts;
 use super::topic::{DetachedClient, Kafka};
@@ -17,7 +16,7 @@ use crate::formats::{KeyedRecord, KeyedRecords};
 use crate::intake::{
     BadRecords, Batch, Closed, LateReading, Payload, Queue, Refused, SourceError, SourceReader,
 };
-use crate::kafka::broker::{KafkaFailure, code_of, is_of_group, topic_by_name};
+use crate::kafka::broker::{KafkaFailure, code_of, index, is_of_group, partitions_at, topic_by_name};
 use crate::mark::Topic;
 use dupflow_core::time::{Clock, Offsets, SystemClock, unix_milliseconds};
 
@@ -179,14 +178,9 @@ impl TopicReading<'_> {
         if begin.is_empty() {
             return Ok(());
         }
-        let mut list = TopicPartitionList::new();
+        let list = partitions_at(&self.kafka.topic, begin.iter().map(|(number, at)| (*number, *at)));
+        let list = list.map_err(|error| self.failed(&error))?;
         for (partition, offset) in begin {
-            let set = list.add_partition_offset(
-                &self.kafka.topic,
-                index(*partition),
-                Offset::Offset(offset.cast_signed()),
-            );
-            set.map_err(|error| self.failed(&error))?;
             let open = KeyedRecords::with_shape(Arc::clone(&self.kafka.shape));
             let waiting = VecDeque::new();
             self.kafka.backlog.read(*partition, *offset);
@@ -531,11 +525,6 @@ fn part(first: &mut Batch, line: u64) -> Batch {
     let rest = batch(&first.input, first.partition, after, first.next);
     *first = batch(&first.input, first.partition, before, line);
     rest
-}
-
-/// The number of a partition in the library's type.
-fn index(partition: u32) -> i32 {
-    i32::try_from(partition).unwrap_or(i32::MAX)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 fit a float's 53 bits")]

@@ -11,14 +11,13 @@ use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message as _};
-use rdkafka::topic_partition_list::Offset;
 
 use super::begin::PartitionStarts;
 use super::reader::put;
 use super::topic::{DetachedClient, Kafka};
 use crate::formats::{KeyedRecords, ShapeReader};
 use crate::intake::{FoundText, NoText, SourceError, Texts, of_event};
-use crate::kafka::broker::{KafkaFailure, code_of, is_of_group};
+use crate::kafka::broker::{KafkaFailure, code_of, index, is_of_group, partitions_at};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::text::TextColumns;
@@ -77,11 +76,8 @@ impl KafkaTexts {
         let unread = |error: &KafkaError| {
             NoText::Failed(KafkaFailure::from_error(error, &self.kafka.what()).to_string())
         };
-        let mut list = TopicPartitionList::new();
-        let number = i32::try_from(partition).unwrap_or(i32::MAX);
-        let added =
-            list.add_partition_offset(&self.kafka.topic, number, Offset::Offset(offset.cast_signed()));
-        added.and_then(|()| client.get().assign(&list)).map_err(|error| unread(&error))?;
+        let (list, number) = (partitions_at(&self.kafka.topic, [(partition, offset)]), index(partition));
+        list.and_then(|list| client.get().assign(&list)).map_err(|error| unread(&error))?;
         let clock = SystemClock::start();
         let mut is_at_end = false;
         let mut last_poll = self.kafka.connection.patience;

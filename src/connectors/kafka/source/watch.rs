@@ -18,7 +18,7 @@ use rdkafka::topic_partition_list::Offset;
 
 use super::topic::{DetachedClient, Kafka};
 use crate::intake::SourceError;
-use crate::kafka::broker::KafkaFailure;
+use crate::kafka::broker::{KafkaFailure, index};
 use dupflow_core::time::{Clock, SystemClock};
 use dupflow_run::backlog::{Backlog, UnreadRecords};
 
@@ -100,8 +100,7 @@ fn ends(
     let failed = |error| KafkaFailure::from_error(&error, &kafka.what());
     let mut asked = TopicPartitionList::new();
     for partition in partitions {
-        let number = i32::try_from(*partition).unwrap_or(i32::MAX);
-        asked.add_partition_offset(&kafka.topic, number, Offset::End).map_err(failed)?;
+        asked.add_partition_offset(&kafka.topic, index(*partition), Offset::End).map_err(failed)?;
     }
     let found = client.get().offsets_for_times(asked, REQUEST).map_err(failed)?;
     let end = |at: &rdkafka::topic_partition_list::TopicPartitionListElem<'_>| match at.offset() {
