@@ -110,6 +110,10 @@ counters! {
     DecisionsChanged "decisions_changed"
         "Records that replace a decision later, ends included (sink.decisions), and those that correct an \
         output.",
+    OutputsLeft "outputs_left"
+        "Times that an output beside the first one was left behind, since it could not be written \
+        (on_failure = \"wait\").",
+    OutputsBack "outputs_back" "Times that an output that was left behind was corrected.",
     Notices "notices" "Notices of watches that were written, of both signs.",
     SpillRows "spill_rows" "Rows of sketches and documents that were looked up, under a memory budget.",
     SpillReads "spill_reads" "Pages of rows that were read from spill files: they were not in the cache.",

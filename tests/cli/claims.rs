@@ -29,14 +29,14 @@ fn spilling(deployment: &str) -> String {
 }
 
 /// A process; its messages go to a file.
-struct Started {
+pub(super) struct Started {
     child: Child,
-    log: String,
+    pub(super) log: String,
 }
 
 impl Started {
     /// Starts a run of a deployment file with more arguments, separated by spaces.
-    fn new(place: &Place, config: &str, more: &str) -> Self {
+    pub(super) fn new(place: &Place, config: &str, more: &str) -> Self {
         let log = format!("{config}-{:016x}.log", rand::random::<u64>());
         let messages = fs::File::create(place.path(&log)).expect("a file for messages");
         let mut command = command(["run", "-c", config].into_iter().chain(more.split_whitespace()));
@@ -44,14 +44,14 @@ impl Started {
         Self { child: command.spawn().expect("the binary runs"), log }
     }
 
-    fn signal(&self, name: &str) {
+    pub(super) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         let sent = std::process::Command::new("kill").args(["-s", name, &id]).status();
         assert!(sent.expect("kill runs").success());
     }
 
     /// Waits until `is_so`; fails if the process ends before.
-    fn until(&mut self, place: &Place, is_so: impl Fn(&Place) -> bool) {
+    pub(super) fn until(&mut self, place: &Place, is_so: impl Fn(&Place) -> bool) {
         poll(|| {
             let ended = self.child.try_wait().expect("it is a child");
             assert!(ended.is_none(), "{ended:?}: {}", place.read(&self.log));
@@ -60,7 +60,7 @@ impl Started {
     }
 
     /// Waits for the end. Returns the exit code and the messages.
-    fn end(mut self, place: &Place) -> (Option<i32>, String) {
+    pub(super) fn end(mut self, place: &Place) -> (Option<i32>, String) {
         let code = self.child.wait().expect("it is a child").code();
         (code, place.read(&self.log))
     }

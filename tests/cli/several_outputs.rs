@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::claims::Started;
 use super::dupflow::{Ended, Place};
 use super::feeds::{accumulated, delete, lines, page, pairs, upsert};
 
@@ -30,11 +31,18 @@ const TABLES: &str = "kind = \"sqlite\"\npath = \"pairs.db\"\n";
 const KEEP: &str = "answer = \"keep\"\npath = \"keep.csv\"\n";
 const PAIRS: &str = "answer = \"pairs\"\npath = \"pairs.jsonl\"\n";
 
-/// A run with these outputs.
-fn run(place: &Place, outputs: &[&str], state: bool, options: &str) -> Ended {
+const WAIT: &str = "on_failure = \"wait\"\n";
+
+/// Writes the deployment file of a run with these outputs.
+fn deploy(place: &Place, outputs: &[&str], state: bool) {
     let tables = outputs.iter().map(|output| format!("[[output]]\n{output}"));
     let state = if state { "[state]\npath = \"state\"\ncommit_every = \"1ms\"\n" } else { "" };
     place.file("run.toml", SOURCE.to_owned() + &tables.collect::<String>() + state);
+}
+
+/// A run with these outputs.
+fn run(place: &Place, outputs: &[&str], state: bool, options: &str) -> Ended {
+    deploy(place, outputs, state);
     place.run(format!("run -c run.toml {options}").trim_end())
 }
 
@@ -146,6 +154,102 @@ fn an_output_that_is_continued_is_not_read_back() {
         assert_eq!((run.code, corrected(&run)), (0, [back.to_vec(), vec![]]), "{run:?}");
         [DELTAS, TABLES, DECISIONS, CLUSTERS].iter().for_each(|output| check(&place, output));
     }
+}
+
+/// A connection that keeps all others out of the database until it is dropped.
+fn locked(place: &Place) -> rusqlite::Connection {
+    let connection = rusqlite::Connection::open(place.path("pairs.db")).unwrap();
+    connection.busy_timeout(std::time::Duration::from_secs(60)).unwrap();
+    connection.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    connection
+}
+
+/// The run and the other outputs go on beside outputs that cannot be written; each is corrected once it can,
+/// while the run is live.
+#[test]
+fn an_output_that_cannot_be_written_is_left_behind_and_corrected() {
+    let place = Place::new();
+    let all = [DELTAS, TABLES, CLUSTERS, DECISIONS];
+    let waits = all[1..].iter().map(|output| format!("{output}{WAIT}"));
+    let outputs: Vec<_> = [DELTAS.to_owned()].into_iter().chain(waits).collect();
+    deploy(&place, &outputs.iter().map(String::as_str).collect::<Vec<_>>(), true);
+    place.file("run.toml", place.read("run.toml").replace("follow = false", "follow = true"));
+    let holds = |events: usize| {
+        place.file("until.jsonl", feed(events));
+        pairs(&place.replay("--epoch events:3 --emit pairs until.jsonl").0.out)
+    };
+    let advance = |run: &mut Started, events: usize| {
+        let expected = holds(events);
+        place.file("feed.jsonl", feed(events));
+        run.until(&place, |place| accumulated(&place.read("deltas.jsonl")) == expected);
+    };
+    place.file("feed.jsonl", "");
+    place.file("deltas.jsonl", "");
+    let mut run = Started::new(&place, "run.toml", "");
+    let log = run.log.clone();
+    let says = |what: &'static str, times: usize| {
+        let log = log.clone();
+        move |place: &Place| place.read(&log).matches(what).count() == times
+    };
+    advance(&mut run, 21);
+    for (round, events) in [(1, 42), (2, 84)] {
+        let marks = ["clusters.jsonl.mark.new", "decisions.jsonl.mark.new"].map(|name| place.path(name));
+        let lock = locked(&place);
+        marks.iter().for_each(|mark| std::fs::create_dir(mark).unwrap());
+        advance(&mut run, events);
+        run.until(&place, says("an output is left behind, and the run goes on without it", 3 * round));
+        let before = ["clusters.jsonl", "decisions.jsonl"].map(|name| place.read(name));
+        advance(&mut run, events + 21);
+        assert_eq!(["clusters.jsonl", "decisions.jsonl"].map(|name| place.read(name)), before);
+        marks.iter().for_each(|mark| std::fs::remove_dir(mark).unwrap());
+        drop(lock);
+        // No event comes meanwhile.
+        run.until(&place, says("the output is back, and holds what the first one holds", 3 * round));
+        all.iter().for_each(|output| check(&place, output));
+    }
+    advance(&mut run, 126);
+    run.signal("TERM");
+    let (code, log) = run.end(&place);
+    assert_eq!(code, Some(0), "{log}");
+    all.iter().for_each(|output| check(&place, output));
+    let run = self::run(&place, &all, true, "");
+    assert_eq!((run.code, corrected(&run)), (0, [vec![], vec![]]), "they have the same mark: {run:?}");
+}
+
+/// An output that is away from the start to the end makes the exit code, and no other output wrong. The next
+/// start corrects it.
+#[test]
+fn an_output_that_is_behind_at_the_end_is_said_and_corrected_at_the_next_start() {
+    let place = Place::new();
+    let tables = format!("{TABLES}{WAIT}");
+    let outputs = [DELTAS, &tables, CLUSTERS, KEEP];
+    for (events, code) in [(21, 0), (42, 1), (63, 1), (63, 0)] {
+        place.file("feed.jsonl", feed(events));
+        let lock = (code == 1).then(|| locked(&place));
+        let run = run(&place, &outputs, true, "");
+        drop(lock);
+        assert_eq!(run.code, code, "{run:?}");
+        [DELTAS, CLUSTERS, KEEP].iter().for_each(|output| check(&place, output));
+        if code == 0 {
+            check(&place, TABLES);
+        } else {
+            let said = "error: output.2 is behind: the output cannot be written: pairs.db: database is locked; \
+                the next start corrects it";
+            assert!(run.err.contains(said), "{run:?}");
+        }
+    }
+}
+
+/// What no time mends ends the run, also of an output that waits.
+#[test]
+fn what_another_program_has_changed_ends_the_run() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed(21));
+    let clusters = format!("{CLUSTERS}{WAIT}");
+    assert_eq!(run(&place, &[DELTAS, &clusters], true, "").code, 0);
+    place.file("clusters.jsonl", place.read("clusters.jsonl").replace("cluster", "klcster"));
+    let refused = run(&place, &[DELTAS, &clusters], true, "");
+    assert!(refused.code == 1 && refused.err.contains("it has been changed"), "{refused:?}");
 }
 
 /// Who closes one of several outputs ends the run, and nothing of the end is published.
@@ -328,6 +432,9 @@ fn problems_name_the_keys_as_they_are_typed() {
             &[KEEP, "kind = \"lines\"\npath = \"x\"\n"],
             "run.toml:11: output.2.kind: the first output decides where a run goes on",
         ),
+        (&[&format!("{DELTAS}{WAIT}")], "output.1.on_failure: the first output decides where a run goes on"),
+        (&[DELTAS, &format!("{KEEP}{WAIT}")], "output.2.on_failure: an output that waits is read back"),
+        (&[DELTAS, &WAIT.replace("wait", "go")], "output.2.on_failure: found \"go\", expected \"stop\""),
         (&["answer = \"keep\"\ncauses = true\n"], "output.1.causes: only deltas have causes"),
         (&[DELTAS, "answer = \"keep\"\ntimes = true\n"], "output.2.times: only changes have times"),
     ] {

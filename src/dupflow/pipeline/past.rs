@@ -148,7 +148,8 @@ impl Past {
         let documents = DocumentRules { pipeline, source: of_source };
         let rules =
             Rules { documents, stages, reconcile, rewrites, anew, scheme: stages.stored_description(), now };
-        let beside = OutputRules { source: of_source, pairs: &stages.scheme.pairs, reconcile };
+        let beside = OutputRules { source: of_source.clone(), pairs: stages.scheme.pairs.clone(), reconcile };
+        let beside = Arc::new(beside);
         if !others.is_empty() {
             // A run that is refused takes nothing over, as far as that can be read before.
             let standing = sink.inspect().map_err(RunError::Sink)?;
@@ -268,8 +269,8 @@ impl Past {
             lines,
             live: Arc::new(LiveFrom::default()),
             keeps: state.is_some(),
-            emits_documents: sink.wants_documents() || others.iter().any(|one| one.sink.wants_documents()),
-            emits_upserts: sink.wants_upserts() || others.iter().any(|one| one.sink.wants_upserts()),
+            emits_documents: sink.wants_documents() || others.iter().any(|one| one.wants[0]),
+            emits_upserts: sink.wants_upserts() || others.iter().any(|one| one.wants[1]),
             snapshot: restart.snapshot,
             writer: None,
             table: table.map(|(_, table)| table),

@@ -147,6 +147,11 @@ fn epochs() -> Vec<Family> {
         gauge("waiting_deltas", "Deltas of closed epochs that wait for the output.", |s, out| {
             out.one(s.status.waiting_deltas());
         }),
+        gauge(
+            "outputs_behind",
+            "Outputs beside the first one that cannot be written, and are left behind.",
+            |s, out| out.one(s.counts.balance(Counter::OutputsLeft, Counter::OutputsBack)),
+        ),
         family(
             "commit_seconds",
             MetricKind::Histogram,

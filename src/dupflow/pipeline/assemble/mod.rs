@@ -21,7 +21,7 @@ pub use spill::{budget_bytes, check_spill, check_writable, spill_to};
 
 use super::continuity::{Continuity, encoded};
 use super::outcome::Demands;
-use super::outputs::{OtherOutput, SideOutputs};
+use super::outputs::{OtherOutput, SideOutputs, Waits};
 use super::provenance::{Provenance, ProvenanceRecorder};
 use super::run::{ProcessGroup, RunJob, nowhere};
 use crate::config::{
@@ -185,9 +185,12 @@ fn other_output(
         counted.decisions = uncounted();
     }
     let listed = &ListCountsSlot::default();
-    let (sink, end) = SinkParts { deployment, counted: &counted, listed, ..parts }.sink()?;
+    let parts = SinkParts { deployment, counted: &counted, listed, ..parts };
+    let (sink, end) = parts.sink()?;
     let described = encoded(&described(parts.plan, deployment, &parts.stages.fields, reference));
-    Ok(OtherOutput::new(output.table.clone(), sink, described, end))
+    let metrics = &parts.stages.observers.metrics;
+    let waits = output.waits.then(|| Waits::new(parts.opener(), parts.run, metrics));
+    Ok(OtherOutput::new(output.table.clone(), sink, described, end, waits))
 }
 
 /// Whether an output follows the changes of clusters.

@@ -3,7 +3,7 @@
 use crate::config::{Deployment, SinkConfig};
 
 /// Whether a job replays a recorded input or continues earlier runs.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Mode {
     /// Reads a recorded input once. Without a state, output and dead letters start empty, and tables are
     /// corrected; with one, the job continues a replay that ended early.

@@ -12,7 +12,9 @@ use crate::config::DeadLetterConfig;
 use crate::config::{
     AuditConfig, Deployment, DocumentsConfig, EmitKind, FilterPlan, Plan, SinkConfig, TablesConfig,
 };
+use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::{EndOutput, RejectedOutput};
+use crate::pipeline::outputs::OpenSink;
 use crate::pipeline::provenance::ProvenanceRecorder;
 use crate::pipeline::run::nowhere;
 use dupflow_connectors::inputs::{Input, RecordIndex};
@@ -74,6 +76,32 @@ impl SinkParts<'_> {
             _ => self.item_sink(ItemOutput::Pages(sink), slot),
         };
         Ok((sink, Some(EndOutput::WithItems(output.map(Box::new), Arc::clone(slot)))))
+    }
+
+    /// What opens the sink of the deployment again, which writes changes.
+    pub(super) fn opener(self) -> OpenSink {
+        let (plan, deployment, mode) = (self.plan.clone(), self.deployment.clone(), *self.mode);
+        let (stages, run, counted) = (self.stages.clone(), self.run.to_owned(), self.counted.clone());
+        let (provenance, places) = (self.provenance.cloned(), Arc::clone(self.inputs.1));
+        Arc::new(move || {
+            let parts = SinkParts {
+                plan: &plan,
+                deployment: &deployment,
+                mode: &mode,
+                stages: &stages,
+                run: &run,
+                provenance: provenance.as_ref(),
+                inputs: (&[], &places),
+                items: None,
+                listed: &ListCountsSlot::default(),
+                counted: &counted,
+            };
+            match parts.plain_sink() {
+                Ok((sink, _)) => Ok(sink),
+                Err(AssembleError::Output { source, .. }) => Err(RunError::Sink(source)),
+                Err(error) => Err(RunError::Sink(io::Error::other(error))),
+            }
+        })
     }
 
     /// A sink that finds items, before another or before rows.

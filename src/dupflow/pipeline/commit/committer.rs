@@ -26,7 +26,7 @@ use std::time::Duration;
 use super::keeper::Keeper;
 use super::queue::{Commits, CommitterTask};
 use crate::pipeline::error::RunError;
-use crate::pipeline::outputs::{OtherOutput, SideOutputs, correction, corrections, pieces};
+use crate::pipeline::outputs::{InForce, OtherOutput, SideOutputs, correction, corrections, pieces};
 use crate::pipeline::past::Past;
 use dupflow_connectors::failpoint;
 use dupflow_connectors::intake::{Announce, AsOf, BadRecords, InputFile, InputLog, SourceError, TableLog};
@@ -92,6 +92,8 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) table: String,
     /// Outputs of the same deltas beside the sink.
     pub(in crate::pipeline) others: Vec<OtherOutput>,
+    /// What is in force, if an output may be left behind.
+    pub(in crate::pipeline) in_force: Option<InForce>,
     /// Outputs of other rows.
     pub(in crate::pipeline) sides: SideOutputs,
 }
@@ -139,13 +141,15 @@ impl Committer {
             notified_live: false,
             table: String::new(),
             others: Vec::new(),
+            in_force: None,
             sides: SideOutputs::default(),
         }
     }
 
     /// Writes every closed epoch, and finishes the sink after the last one. If the run is cancelled it
     /// returns without finishing the sink. After each commit it calls `durable` with the first and the last
-    /// epoch, the duration of the commit, and whether workers wait for it.
+    /// epoch, the duration of the commit, and whether workers wait for it. Returns which outputs are still
+    /// behind at the end, and why.
     ///
     /// # Errors
     /// Errors of the sink, the dead letters or the keeper.
@@ -154,7 +158,7 @@ impl Committer {
         commits: &Commits,
         clock: &dyn Clock,
         durable: impl FnMut(Epoch, Epoch, Duration, bool),
-    ) -> Result<(), RunError> {
+    ) -> Result<Vec<String>, RunError> {
         let (table, is_alone) = (self.table.clone(), self.others.is_empty());
         self.write_all(commits, clock, durable).map_err(|error| match error {
             // Who closes one of several outputs does not end the others.
@@ -168,14 +172,15 @@ impl Committer {
         commits: &Commits,
         clock: &dyn Clock,
         mut durable: impl FnMut(Epoch, Epoch, Duration, bool),
-    ) -> Result<(), RunError> {
+    ) -> Result<Vec<String>, RunError> {
         if self.live.holds(self.repeated.epoch + 1) {
             // The run is live from its first epoch on.
             self.live()?;
         }
         loop {
             match commits.next() {
-                CommitterTask::Leave => return Ok(()),
+                CommitterTask::Leave => return Ok(Vec::new()),
+                CommitterTask::Look => self.look()?,
                 CommitterTask::Write(group) => {
                     let deltas = group.iter().map(|epoch| epoch.deltas.len()).sum();
                     let ends = group.front().zip(group.back());
@@ -198,10 +203,10 @@ impl Committer {
                     self.check()?;
                     self.list_inputs()?;
                     self.sink.finish().map_err(RunError::Sink)?;
-                    self.others.iter_mut().try_for_each(OtherOutput::finish)?;
+                    let behind = self.finish_others()?;
                     self.sides.finish().map_err(RunError::Sink)?;
                     self.keeper.into_iter().for_each(Keeper::finish);
-                    return Ok(());
+                    return Ok(behind);
                 }
             }
         }
@@ -223,6 +228,36 @@ impl Committer {
         self.sink.epoch(&progress, &[], &[]).map_err(RunError::Sink)?;
         self.write(progress)?;
         self.others.iter_mut().try_for_each(|other| other.mark(&self.mark))
+    }
+
+    /// Looks at the outputs that were left behind, and corrects those that are back.
+    fn look(&mut self) -> Result<(), RunError> {
+        if self.is_refused || !self.notified_live {
+            return Ok(());
+        }
+        self.mark_all()?;
+        let Some(in_force) = &self.in_force else { return Ok(()) };
+        self.others.iter_mut().try_for_each(|other| other.look(in_force, &self.mark))
+    }
+
+    /// Finishes the outputs beside the first. Returns which of them are behind, and why.
+    fn finish_others(&mut self) -> Result<Vec<String>, RunError> {
+        self.look()?;
+        let in_force = self.in_force.as_ref().filter(|_| self.notified_live && !self.is_refused);
+        let mut behind = Vec::new();
+        for other in &mut self.others {
+            in_force.map_or(Ok(()), |in_force| other.catch_up(in_force, &self.mark))?;
+            behind.extend(other.finish()?);
+        }
+        Ok(behind)
+    }
+
+    /// Writes a mark to the first output, if one that was left behind would be corrected to none.
+    fn mark_all(&mut self) -> Result<(), RunError> {
+        if self.mark.commit.is_some() || !self.others.iter().any(OtherOutput::is_left) {
+            return Ok(());
+        }
+        self.write_mark(self.repeated.clone())
     }
 
     /// Checks that the files beside the main output are still this run's. The sink checks its own before each
@@ -257,6 +292,7 @@ impl Committer {
         }
         self.check()?;
         let last = if self.mark.tally.is_some() { self.number(&mut of_live) } else { last };
+        let kept: Vec<_> = of_live.iter_mut().flat_map(|epoch| std::mem::take(&mut epoch.kept)).collect();
         for epoch in &of_live {
             let ClosedEpoch { progress, deltas, documents, upserts, letters, newest, .. } = epoch;
             // The first epoch that reads from a new partition sets its start.
@@ -273,23 +309,24 @@ impl Committer {
             self.sides.epoch(epoch, &mut *self.sink).map_err(RunError::Sink)?;
         }
         self.write(last)?;
-        for other in &mut self.others {
-            of_live.iter().try_for_each(|epoch| other.epoch(epoch, now))?;
-            other.commit(&self.mark)?;
+        if let Some(in_force) = &mut self.in_force {
+            of_live.iter().for_each(|epoch| in_force.apply(epoch));
         }
+        let of_live = Arc::new(of_live);
+        self.others.iter_mut().try_for_each(|other| other.write(&of_live, now, &self.mark))?;
+        self.look()?;
         of_live.iter().for_each(|epoch| self.metrics.add_written(&epoch.deltas));
         self.sides.commit(&self.side_mark()).map_err(RunError::Sink)?;
         of_live.iter().for_each(|epoch| self.sides.durable(epoch.progress.epoch, &epoch.views));
         let notices: usize = of_live.iter().map(|epoch| epoch.notices.len()).sum();
         self.metrics.add(Counter::Notices, notices as u64);
         if let Some(file) = &mut self.notices {
-            for epoch in &of_live {
+            for epoch in of_live.iter() {
                 file.epoch(epoch.progress.epoch, &epoch.notices).map_err(RunError::Notices)?;
             }
             file.commit().map_err(RunError::Notices)?;
         }
         if let Some(keeper) = &self.keeper {
-            let kept = of_live.into_iter().flat_map(|epoch| epoch.kept);
             keeper.keep(&self.mark, through, elsewhere, kept);
         }
         Ok(())
@@ -414,6 +451,9 @@ impl Committer {
     fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
         self.reached(&epoch.progress)?;
         self.sides.restored(&epoch);
+        if let Some(in_force) = &mut self.in_force {
+            in_force.apply(&epoch);
+        }
         let ClosedEpoch { progress, deltas, documents, kept, kept_by_others, notices, mut letters, .. } =
             epoch;
         letters.retain(|letter| {
@@ -441,10 +481,7 @@ impl Committer {
             keeper.keep(&mark, progress.epoch, kept_by_others, kept);
         }
         self.pass_documents(&documents, true)?;
-        for other in &mut self.others {
-            other.documents(&documents, true)?;
-            other.restored(&deltas);
-        }
+        self.others.iter_mut().try_for_each(|other| other.restored(&documents, &deltas))?;
         match &mut self.corrected {
             None => self.sink.restored(&deltas),
             Some(pairs) => deltas.into_iter().for_each(|Delta { pair, diff, .. }| pairs.given(pair, diff)),
@@ -501,6 +538,7 @@ impl Committer {
                 // Rows of the main output, which the end of the last run or of the definitions left wrong.
                 self.write_mark(progress)?;
             }
+            self.look()?;
         }
         Ok(())
     }

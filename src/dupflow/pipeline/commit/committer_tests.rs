@@ -71,6 +71,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         notified_live: false,
         table: String::new(),
         others: Vec::new(),
+        in_force: None,
         sides: SideOutputs::default(),
     }
 }

@@ -38,6 +38,8 @@ struct CommitsState {
     deltas: usize,
     durable: Epoch,
     end: CommitsEnd,
+    /// Whether an output is to be looked at.
+    is_to_look: bool,
     /// Whether the committer waits in `next`.
     is_idle: bool,
     /// Whether a worker was refused an epoch and waits for the sink.
@@ -58,6 +60,8 @@ enum CommitsEnd {
 pub(in crate::pipeline) enum CommitterTask {
     /// Write these epochs: all that wait, at least one.
     Write(VecDeque<ClosedEpoch>),
+    /// Look at outputs that were left behind.
+    Look,
     Finish,
     Leave,
 }
@@ -70,6 +74,7 @@ impl Commits {
             deltas: 0,
             durable: first - 1,
             end: CommitsEnd::No,
+            is_to_look: false,
             is_idle: false,
             is_holding_back: false,
         };
@@ -97,6 +102,13 @@ impl Commits {
     pub(in crate::pipeline) fn cancel(&self) {
         let mut state = self.state.lock();
         state.end = CommitsEnd::Cancelled;
+        self.wake(state);
+    }
+
+    /// Called by any thread: something has happened to an output that was left behind.
+    pub(in crate::pipeline) fn look(&self) {
+        let mut state = self.state.lock();
+        state.is_to_look = true;
         self.wake(state);
     }
 
@@ -129,6 +141,10 @@ impl Commits {
                 CommitsEnd::Cancelled => return CommitterTask::Leave,
                 _ if !state.waiting.is_empty() => {
                     return CommitterTask::Write(std::mem::take(&mut state.waiting));
+                }
+                _ if state.is_to_look => {
+                    state.is_to_look = false;
+                    return CommitterTask::Look;
                 }
                 CommitsEnd::Ended => return CommitterTask::Finish,
                 CommitsEnd::No => {

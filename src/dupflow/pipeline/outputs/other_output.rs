@@ -1,62 +1,157 @@
-//! An output beside the first one.
+//! An output beside the first one, which may be away.
 //!
-//! The first output decides where a run begins. The others are written after it, each with a mark of its own.
-//! One whose last commit has the number of that of the first holds the same epochs, and is continued. Any
-//! other is corrected to what has been read when the run is live: one that is behind since the last run ended
-//! between two commits, that was left out for a while, that is ahead, or that is new.
+//! With `on_failure = "stop"` its first failure ends the run. With `"wait"` it is *left behind*:
+//!
+//! ```text
+//!  open ── a call fails, or has no end within PATIENCE ──▶ behind ── opened again, and read back ──▶ corrected
+//!    ▲                                                       ▲ └ another attempt after a pause ┘         │
+//!    │                                                       └────────────── it fails ───────────────────┤
+//!    └────────────────────────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Each call of such an output has a thread of its own, since a sink may wait for its destination without
+//! limit; meanwhile the committer goes on. Nothing is queued: an output that is back is corrected from what is
+//! [in force](InForce). What was found there and is not this run's is no failure that passes, and ends the
+//! run.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, Thread};
+use std::time::Duration;
 
-use super::corrections::{correction, corrections, pieces};
-use crate::pipeline::document_rules::DocumentRules;
-use crate::pipeline::error::RunError;
-use crate::pipeline::fit::{check_envelope, check_rules, check_topic};
+use backon::{BackoffBuilder, ExponentialBuilder};
+
+use super::in_force::InForce;
+use super::open_output::{OpenOutput, OutputRules};
+use crate::pipeline::error::{RunError, chain};
 use crate::pipeline::outcome::EndOutput;
-use crate::pipeline::past_error::PastError;
-use dupflow_connectors::failpoint;
-use dupflow_connectors::mark::{InputList, Mark, Standing};
-use dupflow_connectors::sinks::Sink;
+use dupflow_connectors::mark::{Mark, Standing};
+use dupflow_connectors::sinks::{OutputGuard, Sink};
 use dupflow_core::doc::DocChange;
-use dupflow_core::pair::{Delta, DocPair};
-use dupflow_core::pair_rule::PairRule;
-use dupflow_core::reconcile::Reconcile;
-use dupflow_core::time::{Epoch, EpochTimes, unix_seconds};
+use dupflow_core::pair::Delta;
+use dupflow_core::time::{Clock, Epoch, SystemClock};
 use dupflow_engine::dataflow::ClosedEpoch;
+use dupflow_run::metrics::{Counter, Metrics};
+
+/// How long a call of an output may take before the run goes on without it. A correction may take this long
+/// for each commit.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Pauses before the first attempt to open an output again, and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
+/// Opens the sink of an output anew.
+pub(in crate::pipeline) type OpenSink = Arc<dyn Fn() -> Result<Box<dyn Sink + Send>, RunError> + Send + Sync>;
 
 /// An output beside the first one, which is written after it with a mark of its own.
 pub struct OtherOutput {
     /// Its table in the deployment, as in "output.2".
     pub(in crate::pipeline) name: String,
-    pub(in crate::pipeline) sink: Box<dyn Sink + Send>,
-    /// The encoded description of everything that decides what it holds.
-    pub(in crate::pipeline) pipeline: String,
     /// What is written once the run has ended, if it is written at the end.
     pub(in crate::pipeline) end: Option<EndOutput>,
-    /// What it held when it was taken over.
-    standing: Standing,
-    /// If it is to be corrected: the pairs before the first live epoch, less those that it holds.
-    corrected: Option<Reconcile<DocPair>>,
+    /// Whether it wants the changes of documents, and upserts.
+    pub(in crate::pipeline) wants: [bool; 2],
+    pipeline: String,
+    place: OutputPlace,
+    /// What it needs to be left behind; `None` if a failure ends the run.
+    waits: Option<Waits>,
 }
 
-/// What decides whether an output may be continued, alike for all outputs of a run.
-pub(in crate::pipeline) struct OutputRules<'a> {
-    /// The encoded settings of the source that decide its documents.
-    pub(in crate::pipeline) source: &'a str,
-    /// The rule on the fields of pairs.
-    pub(in crate::pipeline) pairs: &'a PairRule,
-    pub(in crate::pipeline) reconcile: bool,
+/// Where an output is.
+enum OutputPlace {
+    Open(Box<OpenOutput>),
+    /// A call has not ended yet.
+    Late(Receiver<CallStep>),
+    /// It is opened again.
+    Away(Receiver<Result<Box<OpenOutput>, RunError>>, Thread),
+    /// Between two of them.
+    Moved,
+}
+
+/// What a thread that calls an output sends.
+enum CallStep {
+    /// A commit has ended, and more follow.
+    Beat,
+    /// The last: the output, and how the call ended.
+    Ended(Box<OpenOutput>, Result<(), RunError>),
+}
+
+/// What an output needs that may be left behind.
+pub(in crate::pipeline) struct Waits {
+    open: OpenSink,
+    /// The name of this run.
+    run: String,
+    metrics: Arc<Metrics>,
+    /// Wakes the committer, once there is one.
+    wake: Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>,
+    rules: Option<Arc<OutputRules>>,
+    lineage: Option<String>,
+    /// The runs whose marks it may hold; any before it was taken over.
+    runs: BTreeSet<String>,
+    /// Failed attempts in a row.
+    failures: usize,
+    /// Why it is behind.
+    why: Option<String>,
+    /// Dropped with the output, which ends what opens it.
+    life: Arc<()>,
+}
+
+impl Waits {
+    /// `run` is the name of the run.
+    pub(in crate::pipeline) fn new(open: OpenSink, run: &str, metrics: &Arc<Metrics>) -> Self {
+        Self {
+            open,
+            run: run.to_owned(),
+            metrics: Arc::clone(metrics),
+            wake: Arc::default(),
+            rules: None,
+            lineage: None,
+            runs: BTreeSet::new(),
+            failures: 0,
+            why: None,
+            life: Arc::default(),
+        }
+    }
 }
 
 impl OtherOutput {
+    /// With `waits`, a failure leaves it behind.
     pub(in crate::pipeline) fn new(
         name: String,
         sink: Box<dyn Sink + Send>,
         pipeline: String,
         end: Option<EndOutput>,
+        waits: Option<Waits>,
     ) -> Self {
-        Self { name, sink, pipeline, end, standing: Standing::Forgets, corrected: None }
+        let wants = [sink.wants_documents(), sink.wants_upserts()];
+        let open = Box::new(OpenOutput::new(name.clone(), sink, pipeline.clone()));
+        Self { name, end, wants, pipeline, place: OutputPlace::Open(open), waits }
+    }
+
+    /// Whether a failure leaves it behind.
+    pub(in crate::pipeline) fn may_wait(&self) -> bool {
+        self.waits.is_some()
+    }
+
+    /// Whether it is left behind.
+    pub(in crate::pipeline) fn is_left(&self) -> bool {
+        !matches!(self.place, OutputPlace::Open(_))
+    }
+
+    /// What looks at it on a thread of its own, while it is open.
+    pub(in crate::pipeline) fn guard(&self) -> Option<OutputGuard> {
+        if let OutputPlace::Open(open) = &self.place { open.sink.guard() } else { None }
+    }
+
+    /// Sets what wakes the committer when the output is back.
+    pub(in crate::pipeline) fn wakes(&self, wake: impl Fn() + Send + Sync + 'static) {
+        if let Some(waits) = &self.waits {
+            drop(waits.wake.set(Box::new(wake)));
+        }
     }
 
     /// Checks the output, as far as it can be read before any is taken over. `first`: what the first output
@@ -64,14 +159,13 @@ impl OtherOutput {
     pub(in crate::pipeline) fn inspect(
         &mut self,
         first: Option<&Standing>,
-        rules: &OutputRules<'_>,
+        rules: &Arc<OutputRules>,
     ) -> Result<(), RunError> {
-        let standing = self.sink.inspect().map_err(|error| self.failed(error))?;
-        let Some(standing) = standing else { return Ok(()) };
-        self.check(&standing, rules)?;
-        let Some(first) = first else { return Ok(()) };
-        let lineage = if let Standing::At(mark) = first { mark.lineage.as_deref() } else { None };
-        self.check_beside(&standing, first, lineage, rules).map_err(|error| self.named(error.into()))
+        if let Some(waits) = &mut self.waits {
+            waits.rules = Some(Arc::clone(rules));
+        }
+        let (first, rules) = (first.cloned(), Arc::clone(rules));
+        self.call(move |open, _| open.inspect(first.as_ref(), &rules))
     }
 
     /// Takes the output over, or says why the run is refused. `first` is what the first output held, and
@@ -80,13 +174,18 @@ impl OtherOutput {
         &mut self,
         first: &Standing,
         lineage: Option<&str>,
-        rules: &OutputRules<'_>,
+        rules: &Arc<OutputRules>,
     ) -> Result<Epoch, RunError> {
-        self.standing = self.sink.take_over().map_err(|error| self.failed(error))?;
-        self.check(&self.standing, rules)?;
-        let checked = self.check_beside(&self.standing, first, lineage, rules);
-        checked.map_err(|error| self.named(error.into()))?;
-        Ok(if let Standing::At(mark) = &self.standing { mark.progress.epoch } else { 0 })
+        let (first, lineage, rules) = (first.clone(), lineage.map(str::to_owned), Arc::clone(rules));
+        self.call(move |open, _| open.take_over(&first, lineage.as_deref(), &rules))?;
+        let OutputPlace::Open(open) = &self.place else { return Ok(0) };
+        if let Some(waits) = &mut self.waits {
+            waits.runs.insert(waits.run.clone());
+            if let Standing::At(mark) = &open.standing {
+                waits.runs.insert(mark.run.clone());
+            }
+        }
+        Ok(open.epoch_before())
     }
 
     /// Finds whether the output is continued or corrected; then it is read back. `first` is what the first
@@ -95,262 +194,304 @@ impl OtherOutput {
         &mut self,
         first: &Standing,
         is_corrected: bool,
-        rules: &OutputRules<'_>,
+        rules: &OutputRules,
     ) -> Result<(), RunError> {
-        let has_same_epochs = |mark: &Mark| {
-            let is_same = matches!(first, Standing::At(first) if mark.commit == first.commit);
-            is_same && mark.commit.is_some() && !mark.in_correction && !is_corrected && !rules.reconcile
-        };
-        let output = &self.name;
-        let held = match &self.standing {
-            Standing::Forgets => return Ok(()),
-            Standing::At(mark) if has_same_epochs(mark) => {
-                tracing::debug!(output, "the output is continued");
-                return self.sink.check_unchanged().map_err(|error| self.failed(error));
-            }
-            Standing::New => {
-                tracing::info!(output, "the output is empty: it is filled");
-                Ok(BTreeSet::new())
-            }
-            Standing::At(_) | Standing::Unmarked(_) => {
-                tracing::info!(
-                    output,
-                    "the output is not as the first one is: it is read back and corrected"
-                );
-                self.sink.pairs()
-            }
-        };
-        let held = held.map_err(|error| self.failed(error))?;
-        self.sink.restored(&held.iter().map(|pair| correction(pair.clone(), 1)).collect::<Vec<_>>());
-        let pairs = self.corrected.insert(Reconcile::default());
-        held.into_iter().for_each(|pair| pairs.held(pair, 1));
-        Ok(())
-    }
-
-    /// Checks that what the output holds is of this pipeline.
-    fn check(&self, standing: &Standing, rules: &OutputRules<'_>) -> Result<(), RunError> {
-        let checked = match standing {
-            Standing::Unmarked(what) if !rules.reconcile => Err(PastError::Unmarked(what.clone())),
-            Standing::At(mark) => {
-                let documents = DocumentRules { pipeline: &self.pipeline, source: rules.source };
-                let topic = self.sink.topic();
-                let checked = check_envelope(mark, &self.pipeline, topic.as_ref());
-                checked.and_then(|()| match rules.reconcile {
-                    true => Ok(()),
-                    false => check_rules(mark, &documents, rules.pairs)
-                        .and_then(|()| check_topic(mark, topic.as_ref())),
-                })
-            }
-            _ => Ok(()),
-        };
-        checked.map_err(|error| self.named(error.of_table(&self.name).into()))
-    }
-
-    /// Checks that the output is one of those that are written with the first.
-    fn check_beside(
-        &self,
-        standing: &Standing,
-        first: &Standing,
-        lineage: Option<&str>,
-        rules: &OutputRules<'_>,
-    ) -> Result<(), PastError> {
-        match (first, standing) {
-            (Standing::Forgets, Standing::New | Standing::Unmarked(_) | Standing::At(_)) => {
-                Err(PastError::FirstForgets)
-            }
-            (Standing::New, Standing::At(_)) if !rules.reconcile => Err(PastError::FirstIsNew),
-            (_, Standing::At(mark))
-                if !rules.reconcile && (mark.lineage.is_none() || mark.lineage.as_deref() != lineage) =>
-            {
-                Err(PastError::OtherLineage)
-            }
-            _ => Ok(()),
-        }
+        self.here(|open| open.begin(first, is_corrected, rules))
     }
 
     /// Whether it is to be corrected once the run is live.
     pub(in crate::pipeline) fn is_corrected(&self) -> bool {
-        self.corrected.is_some()
+        matches!(&self.place, OutputPlace::Open(open) if open.is_corrected())
     }
 
-    /// Passes the changes of documents of an epoch.
-    pub(in crate::pipeline) fn documents(
+    /// Passes an epoch before the run is live.
+    pub(in crate::pipeline) fn restored(
         &mut self,
-        changes: &[DocChange],
-        restored: bool,
+        documents: &[DocChange],
+        deltas: &[Delta],
     ) -> Result<(), RunError> {
-        let passed = if changes.is_empty() { Ok(()) } else { self.sink.documents(changes, restored) };
-        passed.map_err(|error| self.failed(error))
-    }
-
-    /// Passes the deltas of an epoch before the run is live.
-    pub(in crate::pipeline) fn restored(&mut self, deltas: &[Delta]) {
-        match &mut self.corrected {
-            None => self.sink.restored(deltas),
-            Some(pairs) => deltas.iter().for_each(|delta| pairs.given(delta.pair.clone(), delta.diff)),
-        }
+        self.here(|open| {
+            open.documents(documents, true)?;
+            open.restored(deltas);
+            Ok(())
+        })
     }
 
     /// The run is live: corrects the output up to the mark of the first, if it is to be corrected. Otherwise
     /// it gets that mark too, if the first has a new one.
     pub(in crate::pipeline) fn live(&mut self, first: &Mark, is_marked: bool) -> Result<(), RunError> {
-        if let Some(pairs) = self.corrected.take() {
-            let deltas = corrections(pairs);
-            // Corrections are of no event.
-            self.sink.times(EpochTimes { event: None, committed: unix_seconds() });
-            for (piece, is_last) in pieces(&deltas) {
-                let written = self.sink.epoch(&first.progress, piece, &[]);
-                written.map_err(|error| self.failed(error))?;
-                self.commit(&Mark { in_correction: !is_last, ..first.clone() })?;
-            }
-        } else if is_marked {
-            self.mark(first)?;
+        if let Some(waits) = &mut self.waits {
+            waits.lineage.clone_from(&first.lineage);
         }
-        self.sink.live(first.progress.epoch);
-        Ok(())
+        let first = first.clone();
+        self.call(move |open, beat| open.live(&first, is_marked, beat))
     }
 
     /// Writes the mark of the first output for an epoch without deltas.
     pub(in crate::pipeline) fn mark(&mut self, first: &Mark) -> Result<(), RunError> {
-        self.sink.epoch(&first.progress, &[], &[]).map_err(|error| self.failed(error))?;
-        self.commit(first)
+        let first = first.clone();
+        self.call(move |open, _| open.mark(&first))
     }
 
-    /// Writes an epoch that the first output has made durable.
-    pub(in crate::pipeline) fn epoch(&mut self, epoch: &ClosedEpoch, committed: f64) -> Result<(), RunError> {
-        let ClosedEpoch { progress, deltas, documents, upserts, newest, .. } = epoch;
-        self.documents(documents, false)?;
-        let upserted = if upserts.is_empty() { Ok(()) } else { self.sink.upserts(upserts) };
-        self.sink.times(EpochTimes { event: *newest, committed });
-        let written = upserted.and_then(|()| self.sink.epoch(progress, deltas, &[]));
-        written.map_err(|error| self.failed(error))
+    /// One commit: epochs that the first output has made durable, with its mark.
+    pub(in crate::pipeline) fn write(
+        &mut self,
+        epochs: &Arc<Vec<ClosedEpoch>>,
+        committed: f64,
+        first: &Mark,
+    ) -> Result<(), RunError> {
+        let (epochs, first) = (Arc::clone(epochs), first.clone());
+        self.call(move |open, _| {
+            epochs.iter().try_for_each(|epoch| open.epoch(epoch, committed))?;
+            open.commit(&first)
+        })
     }
 
-    /// One commit, with the mark of the first output.
-    pub(in crate::pipeline) fn commit(&mut self, first: &Mark) -> Result<(), RunError> {
-        let mark = Mark {
-            pipeline: self.pipeline.clone(),
-            output: self.sink.topic(),
-            letters_topic: None,
-            inputs: first.inputs.as_ref().map(InputList::bounded),
-            ..first.clone()
+    /// Looks whether the output is back, and corrects it then to what is in force; `first` is the mark of the
+    /// first output for that.
+    pub(in crate::pipeline) fn look(&mut self, in_force: &InForce, first: &Mark) -> Result<(), RunError> {
+        loop {
+            let step = match &self.place {
+                OutputPlace::Open(_) | OutputPlace::Moved => return Ok(()),
+                OutputPlace::Late(steps) => steps.try_recv().map(Ok),
+                OutputPlace::Away(opened, _) => opened.try_recv().map(Err),
+            };
+            match step {
+                Ok(step) => self.step(step, in_force, first)?,
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Disconnected) => return Err(self.panicked()),
+            }
+        }
+    }
+
+    /// A last attempt for an output that is behind, with at most `PATIENCE` to open it.
+    pub(in crate::pipeline) fn catch_up(&mut self, in_force: &InForce, first: &Mark) -> Result<(), RunError> {
+        let clock = SystemClock::start();
+        loop {
+            let left = PATIENCE.saturating_sub(clock.now());
+            let step = match &self.place {
+                OutputPlace::Open(_) | OutputPlace::Moved => return Ok(()),
+                OutputPlace::Late(steps) => steps.recv_timeout(left).map(Ok),
+                OutputPlace::Away(opened, opens) => {
+                    opens.unpark();
+                    opened.recv_timeout(left).map(Err)
+                }
+            };
+            match step {
+                Ok(step) => self.step(step, in_force, first)?,
+                Err(RecvTimeoutError::Timeout) => return Ok(()),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.panicked()),
+            }
+        }
+    }
+
+    /// Writes out everything that is still buffered. Returns why the output is behind, if it is.
+    pub(in crate::pipeline) fn finish(&mut self) -> Result<Option<String>, RunError> {
+        self.call(|open, _| open.finish())?;
+        let why = self.waits.as_mut().and_then(|waits| waits.why.take());
+        let behind = |why| format!("{} is behind: {why}; the next start corrects it", self.name);
+        Ok(why.map(behind))
+    }
+
+    /// What a thread has sent about the output.
+    fn step(
+        &mut self,
+        step: Result<CallStep, Result<Box<OpenOutput>, RunError>>,
+        in_force: &InForce,
+        first: &Mark,
+    ) -> Result<(), RunError> {
+        match step {
+            Ok(CallStep::Beat) => Ok(()),
+            Ok(CallStep::Ended(open, Ok(())))
+                if open.committed.is_some() && open.committed == first.commit =>
+            {
+                self.place = OutputPlace::Open(open);
+                self.is_back();
+                Ok(())
+            }
+            Ok(CallStep::Ended(open, Ok(()))) => {
+                // It holds what it held before the run went on.
+                drop(open);
+                self.open_again()
+            }
+            Ok(CallStep::Ended(open, Err(error))) => {
+                drop(open);
+                self.leave(error)
+            }
+            Err(Ok(mut open)) => {
+                open.given(in_force)?;
+                self.place = OutputPlace::Open(open);
+                let mark = first.clone();
+                self.call(move |open, beat| open.live(&mark, false, beat))?;
+                if matches!(self.place, OutputPlace::Open(_)) {
+                    self.is_back();
+                }
+                Ok(())
+            }
+            Err(Err(error)) => Err(error),
+        }
+    }
+
+    /// A call that only changes what this process holds of the output, or that reads.
+    fn here(&mut self, work: impl FnOnce(&mut OpenOutput) -> Result<(), RunError>) -> Result<(), RunError> {
+        let OutputPlace::Open(open) = &mut self.place else { return Ok(()) };
+        let done = work(open);
+        done.or_else(|error| self.leave(error))
+    }
+
+    /// A call of an open output. If it may wait and the call fails or takes too long, it is left behind.
+    fn call(
+        &mut self,
+        work: impl FnOnce(&mut OpenOutput, &mut dyn FnMut()) -> Result<(), RunError> + Send + 'static,
+    ) -> Result<(), RunError> {
+        let Some(waits) = &self.waits else { return self.here(|open| work(open, &mut || ())) };
+        let mut open = match std::mem::replace(&mut self.place, OutputPlace::Moved) {
+            OutputPlace::Open(open) => open,
+            other => {
+                self.place = other;
+                return Ok(());
+            }
         };
-        self.sink.commit(&mark).map_err(|error| self.failed(error))?;
-        failpoint::reach("output");
+        let (send, steps) = channel();
+        let wake = Arc::clone(&waits.wake);
+        start(move || {
+            let beats = send.clone();
+            let done = work(&mut open, &mut || drop(beats.send(CallStep::Beat)));
+            tell(&send, CallStep::Ended(open, done), &wake);
+        })?;
+        loop {
+            match steps.recv_timeout(PATIENCE) {
+                Ok(CallStep::Beat) => {}
+                Ok(CallStep::Ended(open, Ok(()))) => {
+                    self.place = OutputPlace::Open(open);
+                    return Ok(());
+                }
+                Ok(CallStep::Ended(open, Err(error))) => {
+                    drop(open);
+                    return self.leave(error);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.place = OutputPlace::Late(steps);
+                    self.is_behind(&format!("it has not answered within {} s", PATIENCE.as_secs()));
+                    return Ok(());
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.panicked()),
+            }
+        }
+    }
+
+    /// A call has failed: leaves the output behind, if it may wait and the failure may pass.
+    fn leave(&mut self, error: RunError) -> Result<(), RunError> {
+        if self.waits.is_none() || is_final(&error) {
+            return Err(error);
+        }
+        // Its name is said beside.
+        let why = if let RunError::Output { error, .. } = &error { chain(error) } else { chain(&error) };
+        self.is_behind(&why);
+        self.open_again()
+    }
+
+    /// Notes that the output is behind; says so once.
+    fn is_behind(&mut self, why: &str) {
+        let Some(waits) = &mut self.waits else { return };
+        if waits.why.replace(why.to_owned()).is_none() {
+            tracing::warn!(
+                output = self.name,
+                why,
+                "an output is left behind, and the run goes on without it"
+            );
+            waits.metrics.add(Counter::OutputsLeft, 1);
+        } else {
+            tracing::debug!(output = self.name, why, "the output is still behind");
+        }
+    }
+
+    /// Notes that the output holds what the first holds.
+    fn is_back(&mut self) {
+        let Some(waits) = &mut self.waits else { return };
+        waits.failures = 0;
+        if waits.why.take().is_some() {
+            tracing::info!(output = self.name, "the output is back, and holds what the first one holds");
+            waits.metrics.add(Counter::OutputsBack, 1);
+        }
+    }
+
+    /// Opens the output again on a thread, until that succeeds.
+    fn open_again(&mut self) -> Result<(), RunError> {
+        self.place = OutputPlace::Moved;
+        let Some(waits) = &mut self.waits else { return Ok(()) };
+        let (open, wake, life) =
+            (Arc::clone(&waits.open), Arc::clone(&waits.wake), Arc::downgrade(&waits.life));
+        let (name, pipeline) = (self.name.clone(), self.pipeline.clone());
+        let (rules, runs, lineage) = (waits.rules.clone(), waits.runs.clone(), waits.lineage.clone());
+        let pauses = ExponentialBuilder::new()
+            .with_min_delay(FIRST_PAUSE)
+            .with_max_delay(LONGEST_PAUSE)
+            .without_max_times()
+            .build();
+        let pauses = pauses.skip(waits.failures);
+        waits.failures += 1;
+        waits.runs.insert(waits.run.clone());
+        let (send, opened) = channel();
+        let opens = start(move || {
+            for pause in pauses {
+                // No event says that the destination is back. The end of the run wakes this thread.
+                thread::park_timeout(pause);
+                if life.upgrade().is_none() {
+                    return;
+                }
+                let attempt = rules.as_ref().map(|rules| {
+                    let sink = open()?;
+                    let mut open = Box::new(OpenOutput::new(name.clone(), sink, pipeline.clone()));
+                    open.again(&runs, lineage.as_deref(), rules)?;
+                    Ok(open)
+                });
+                match attempt {
+                    None => return,
+                    Some(Err(error)) if !is_final(&error) => {
+                        tracing::debug!(output = name, why = chain(&error), "the output is still behind");
+                    }
+                    Some(ended) => return tell(&send, ended, &wake),
+                }
+            }
+        })?;
+        self.place = OutputPlace::Away(opened, opens);
         Ok(())
     }
 
-    /// Writes out everything that is still buffered.
-    pub(in crate::pipeline) fn finish(&mut self) -> Result<(), RunError> {
-        self.sink.finish().map_err(|error| self.failed(error))
+    fn panicked(&self) -> RunError {
+        RunError::Worker(format!("what writes {} panicked", self.name))
     }
+}
 
-    fn failed(&self, error: io::Error) -> RunError {
-        self.named(RunError::Sink(error))
+/// Starts a thread of an output.
+fn start(work: impl FnOnce() + Send + 'static) -> Result<Thread, RunError> {
+    let spawned = thread::Builder::new().name("output".to_owned()).spawn(work);
+    let spawned = spawned.map_err(|error| RunError::Worker(format!("what writes an output: {error}")))?;
+    Ok(spawned.thread().clone())
+}
+
+/// Sends to the committer, and wakes it.
+fn tell<T>(send: &Sender<T>, what: T, wake: &OnceLock<Box<dyn Fn() + Send + Sync>>) {
+    // The run has ended if nobody receives.
+    if send.send(what).is_ok()
+        && let Some(wake) = wake.get()
+    {
+        wake();
     }
+}
 
-    fn named(&self, error: RunError) -> RunError {
-        RunError::Output { name: self.name.clone(), error: Box::new(error) }
+/// Whether a failure is one of what was found, which no time mends.
+fn is_final(error: &RunError) -> bool {
+    match error {
+        RunError::Output { error, .. } => is_final(error),
+        RunError::Sink(error) => error.kind() == io::ErrorKind::InvalidData,
+        _ => true,
     }
 }
 
 impl fmt::Debug for OtherOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OtherOutput").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use dupflow_connectors::sinks::side::SideDelta;
-    use dupflow_core::doc::Letter;
-    use dupflow_core::time::Progress;
-
-    /// A sink that holds this, and whose pairs are none.
-    struct Holds(Standing);
-
-    impl Sink for Holds {
-        fn inspect(&mut self) -> io::Result<Option<Standing>> {
-            Ok(Some(self.0.clone()))
-        }
-
-        fn take_over(&mut self) -> io::Result<Standing> {
-            Ok(self.0.clone())
-        }
-
-        fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
-            Ok(BTreeSet::new())
-        }
-
-        fn epoch(&mut self, _: &Progress, _: &[Delta], _: &[Letter]) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn commit(&mut self, _: &Mark) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn side(&mut self, _: &str, _: Epoch, _: &[SideDelta]) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn finish(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    /// What becomes of an output: by what the first one and this one hold.
-    #[test]
-    fn an_output_is_continued_corrected_or_refused() {
-        let marked = |commit: u64, lineage: &str| Mark {
-            pipeline: "p".to_owned(),
-            lineage: Some(lineage.to_owned()),
-            commit: Some(commit),
-            ..Mark::default()
-        };
-        let at = |mark: Mark| Standing::At(Box::new(mark));
-        let unmarked = || Standing::Unmarked("rows without a mark".to_owned());
-        let (here, behind, foreign) = (marked(2, "l"), marked(1, "l"), marked(2, "m"));
-        let partly = Mark { in_correction: true, ..here.clone() };
-        let alone = Mark { lineage: None, commit: None, ..here.clone() };
-        let other = Mark { pipeline: "q".to_owned(), ..here.clone() };
-        for (first, standing, plain, reconciled) in [
-            (at(here.clone()), at(here.clone()), "continued", "corrected"),
-            (at(here.clone()), at(behind), "corrected", "corrected"),
-            (at(here.clone()), at(partly), "corrected", "corrected"),
-            (at(here.clone()), at(foreign), "not written together", "corrected"),
-            (at(here.clone()), at(alone.clone()), "not written together", "corrected"),
-            (at(here.clone()), at(other), "another pipeline", "corrected"),
-            (at(here.clone()), unmarked(), "rows without a mark", "corrected"),
-            (at(here.clone()), Standing::New, "corrected", "corrected"),
-            (at(here.clone()), Standing::Forgets, "continued", "continued"),
-            // Outputs of runs that had one output each.
-            (at(alone.clone()), at(alone), "not written together", "corrected"),
-            (Standing::New, Standing::New, "corrected", "corrected"),
-            (Standing::New, at(here.clone()), "put this one first", "corrected"),
-            (Standing::New, Standing::Forgets, "continued", "continued"),
-            (Standing::Forgets, Standing::Forgets, "continued", "continued"),
-            (Standing::Forgets, at(here), "put this one first", "put this one first"),
-            (Standing::Forgets, Standing::New, "put this one first", "put this one first"),
-        ] {
-            for (reconcile, expected) in [(false, plain), (true, reconciled)] {
-                let rules = OutputRules { source: "", pairs: &PairRule::default(), reconcile };
-                let sink = Box::new(Holds(standing.clone()));
-                let mut output = OtherOutput::new("output.1".to_owned(), sink, "p".to_owned(), None);
-                let lineage = if let Standing::At(mark) = &first { mark.lineage.as_deref() } else { None };
-                let inspected = output.inspect(Some(&first), &rules);
-                let taken = output.take_over(&first, lineage, &rules);
-                let found = match taken.and_then(|_| output.begin(&first, false, &rules)) {
-                    Ok(()) if output.is_corrected() => "corrected".to_owned(),
-                    Ok(()) => "continued".to_owned(),
-                    Err(error) => {
-                        assert!(inspected.is_err(), "{error} is said before anything is taken over");
-                        crate::pipeline::chain(&error)
-                    }
-                };
-                assert!(found.contains(expected), "{first:?} {standing:?} {reconcile}: {found}");
-            }
-        }
     }
 }

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use super::process_group::PeerProcesses;
+use super::threads::Written;
 use super::worker::RunShared;
 use crate::pipeline::error::RunError;
-use crate::pipeline::outcome::{
-    Demands, EndCounts, EndOutput, Latencies, Measures, ResumedAt, Summary, WatchCounts,
-};
+use crate::pipeline::outcome::{Demands, EndCounts, EndOutput, Measures, ResumedAt, Summary, WatchCounts};
 use dupflow_connectors::watch::{NoticeBoard, WatchList};
 use dupflow_engine::dataflow::{Stages, Workers};
 use dupflow_run::status::Phase;
@@ -21,8 +20,8 @@ pub struct Running {
     pub(super) shared: Arc<RunShared>,
     pub(super) workers: Workers,
     pub(super) threads: usize,
-    /// Returns how long epochs took; `None` if the committer could not start or is in another process.
-    pub(super) committer: Option<JoinHandle<Latencies>>,
+    /// Returns how long epochs took, and which outputs are behind; `None` if the committer could not start or is in another process.
+    pub(super) committer: Option<JoinHandle<Written>>,
     pub(super) peers: Option<Arc<PeerProcesses>>,
     pub(super) demands: Demands,
     /// What is written once the run has ended, each with the name of its output, if there are several.
@@ -91,7 +90,8 @@ impl Running {
         }
         // The workers have answered or refused all open queries.
         stages.observers.queries.close();
-        let latencies = committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let Written { latencies, behind } =
+            committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
 
         let mut measures = Measures::collect(&stages, &shared.bad, latencies);
         if let Some(peers) = &peers
@@ -125,7 +125,8 @@ impl Running {
         let EndCounts { rejected, copied, items, listed } =
             written.into_iter().reduce(EndCounts::or).unwrap_or_default();
         Ok(Summary {
-            unmet,
+            // What is written at the end is whole without them.
+            unmet: unmet.into_iter().chain(behind).collect(),
             resumed,
             rejected,
             copied,

@@ -13,12 +13,13 @@ use super::memory_watch::MemoryWatch;
 use super::process_group::{PeerProcesses, ProcessGroup, QueuePeers};
 use super::restore::{RestoreParts, restore};
 use super::running::Running;
-use super::threads::{commit, read, read_watches, spawn, watch_outputs, write_state};
+use super::threads::{Written, commit, read, read_watches, spawn, watch_outputs, write_state};
 use super::worker::{self, OwnProcess, RunShared};
 use crate::pipeline::commit::{ClockWarning, Commits, Committer, GrowthWarning, Keeper, MayCorrect};
 use crate::pipeline::continuity::{Continuity, WatchParts};
 use crate::pipeline::error::RunError;
-use crate::pipeline::outcome::{Latencies, ResumedAt, Summary};
+use crate::pipeline::outcome::{ResumedAt, Summary};
+use crate::pipeline::outputs::{InForce, OtherOutput};
 use crate::pipeline::past::Past;
 use dupflow_connectors::intake::{
     Announce, Batch, CatchUp, CatchUpLine, EpochLimits, Peers, Queue, QueueRoom, Source, SourceReader,
@@ -343,7 +344,7 @@ fn start_committer(
     stages: &Stages,
     peers: Option<Arc<PeerProcesses>>,
     shared: &Arc<RunShared>,
-) -> Result<Option<JoinHandle<Latencies>>, RunError> {
+) -> Result<Option<JoinHandle<Written>>, RunError> {
     let CommitterParts { notices, watches, sink, continuity, announce, may_correct, has_ended, stored } =
         output;
     let keeper = continuity.state.map(|(mut state, every)| {
@@ -364,8 +365,12 @@ fn start_committer(
     if let Some(history) = continuity.history {
         shared.failure.ends(move || history.hurry());
     }
-    let sinks = [&sink].into_iter().chain(continuity.others.iter().map(|other| &other.sink));
-    for guard in sinks.filter_map(|one| one.guard()) {
+    for other in &continuity.others {
+        let run = Arc::downgrade(shared);
+        other.wakes(move || run.upgrade().iter().for_each(|run| run.commits.look()));
+    }
+    let guards = continuity.others.iter().filter_map(OtherOutput::guard);
+    for guard in sink.guard().into_iter().chain(guards) {
         // It may wait for a broker when the run ends, so it is not joined.
         drop(spawn("outputs", shared, |shared| watch_outputs(guard, shared)));
     }
@@ -375,6 +380,8 @@ fn start_committer(
     committer.announce = announce;
     committer.may_correct = may_correct;
     committer.table = continuity.table;
+    let holds_documents = waiting(&continuity.others).any(|other| other.wants[0]);
+    committer.in_force = waiting(&continuity.others).next().map(|_| InForce::new(holds_documents));
     committer.others = continuity.others;
     committer.sides = continuity.sides;
     committer.notices = notices;
@@ -384,6 +391,11 @@ fn start_committer(
     clock.check(shared.clock.now(), shared.status.retention_ahead(shared.clock.unix()), 0);
     let work = move |run: &RunShared| commit(committer, &metrics, growth, clock, peers.as_deref(), run);
     Ok(spawn("committer", shared, work))
+}
+
+/// The outputs that may be left behind.
+fn waiting(others: &[OtherOutput]) -> impl Iterator<Item = &OtherOutput> {
+    others.iter().filter(|other| other.may_wait())
 }
 
 /// Starts the readers, the restore, and the threads that wake the queue. Returns those that could be started.

@@ -41,6 +41,15 @@ fn counted(bad: &BadRecords) -> BTreeMap<String, u64> {
     bad.counts().into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect()
 }
 
+/// What the committer returns.
+#[derive(Default)]
+pub(super) struct Written {
+    /// How long epochs took.
+    pub(super) latencies: Latencies,
+    /// Which outputs are still behind, and why.
+    pub(super) behind: Vec<String>,
+}
+
 /// Runs the committer, and measures how long epochs take.
 pub(super) fn commit(
     committer: Committer,
@@ -49,7 +58,7 @@ pub(super) fn commit(
     mut clock: ClockWarning,
     peers: Option<&PeerProcesses>,
     shared: &RunShared,
-) -> Result<Latencies, RunError> {
+) -> Result<Written, RunError> {
     let mut latencies = Latencies::default();
     let mut logged = shared.clock.now();
     let written = committer.run(&shared.commits, &*shared.clock, |first, last, took, awaited| {
@@ -80,7 +89,7 @@ pub(super) fn commit(
             shared.queue.wake();
         }
     });
-    written.map(|()| latencies)
+    written.map(|behind| Written { latencies, behind })
 }
 
 pub(super) fn read(mut reader: Box<dyn SourceReader>, shared: &RunShared) -> Result<(), RunError> {

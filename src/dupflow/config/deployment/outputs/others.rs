@@ -12,7 +12,7 @@ use dupflow_connectors::sinks::DecisionMode;
 use dupflow_connectors::tables::database::Address;
 
 /// The keys of `[sink]` but for those of databases.
-pub(in crate::config::deployment) const SINK_KEYS: [DeploymentKey; 13] = [
+pub(in crate::config::deployment) const SINK_KEYS: [DeploymentKey; 14] = [
     DeploymentKey { name: "sink.kind", expected: "\"lines\", \"kafka\", \"sqlite\" or \"postgres\"" },
     DeploymentKey { name: "sink.path", expected: "a path; \"-\" is standard output" },
     DeploymentKey { name: "sink.topic", expected: "the name of a topic" },
@@ -30,6 +30,7 @@ pub(in crate::config::deployment) const SINK_KEYS: [DeploymentKey; 13] = [
     DeploymentKey { name: "sink.evidence", expected: "true or false" },
     DeploymentKey { name: "sink.causes", expected: "true or false" },
     DeploymentKey { name: "sink.times", expected: "true or false" },
+    DeploymentKey { name: "sink.on_failure", expected: "\"stop\" or \"wait\"" },
 ];
 
 /// The number of keys of an output.
@@ -51,6 +52,7 @@ pub(in crate::config::deployment) const KEYS: [DeploymentKey; OUTPUT_KEYS] = {
         "output.#.evidence",
         "output.#.causes",
         "output.#.times",
+        "output.#.on_failure",
         "output.#.url",
         "output.#.url_file",
         "output.#.schema",
@@ -66,6 +68,9 @@ pub(in crate::config::deployment) const KEYS: [DeploymentKey; OUTPUT_KEYS] = {
     }
     keys
 };
+
+/// What a failure does, by whether the output waits.
+const ON_FAILURE: [(&str, bool); 2] = [("stop", false), ("wait", true)];
 
 /// Most outputs of a run, inclusive.
 const MOST_OUTPUTS: usize = 16;
@@ -87,6 +92,8 @@ pub struct OutputConfig {
     pub causes: bool,
     /// Whether each change has the times of its epoch.
     pub times: bool,
+    /// Whether a failure leaves the output behind; otherwise it ends the run.
+    pub waits: bool,
 }
 
 /// The table of the first output in a file that has no `[sink]`; `None` if `[sink]` is the first.
@@ -125,7 +132,13 @@ impl OutputConfig {
         table: &str,
     ) -> Self {
         let sink = sink::sink(settings);
-        Self::read(settings, source, sink, table.to_owned())
+        let first = Self::read(settings, source, sink, table.to_owned());
+        if first.waits {
+            let what = "the first output decides where a run goes on, so the run waits for it or ends with it: \
+                put another output first, or take \"stop\"";
+            settings.problem("sink.on_failure", ProblemKind::Contradiction(what.to_owned()));
+        }
+        first
     }
 
     /// Reads the table `[sink]` as an output beside the first.
@@ -149,6 +162,11 @@ impl OutputConfig {
                 this output first";
             settings.problem("sink.decisions", ProblemKind::Contradiction(what.to_owned()));
         }
+        if output.waits && !output.keeps_marks() {
+            let what = "an output that waits is read back and corrected once it can be written again, and \
+                standard output and results of the end of a run are not: take \"stop\"";
+            settings.problem("sink.on_failure", ProblemKind::Contradiction(what.to_owned()));
+        }
         output
     }
 
@@ -161,6 +179,7 @@ impl OutputConfig {
             format: results::output_format(settings, source, &sink, emit),
             causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
             times: settings.read("sink.times", ConfigValue::boolean).unwrap_or_default(),
+            waits: settings.choose("sink.on_failure", &ON_FAILURE, &[]).unwrap_or_default(),
             sink,
             emit,
         }
