@@ -36,7 +36,7 @@ const PLACES: [(&str, Option<&str>, &str); 7] = [
     ("CSV", Some("out.csv"), "path = \"out.csv\""),
     ("Parquet", Some("out.parquet"), "path = \"out.parquet\""),
     ("Arrow", Some("out.arrow"), "path = \"out.arrow\""),
-    ("a topic", None, "kind = \"kafka\"\ntopic = \"out\"\n[kafka]\nbrokers = \"127.0.0.1:9\""),
+    ("a topic", Some("kafka:out"), "kind = \"kafka\"\ntopic = \"out\"\n[kafka]\nbrokers = \"127.0.0.1:9\""),
     ("SQLite", Some("sqlite:out.db"), "kind = \"sqlite\"\npath = \"out.db\""),
     ("PostgreSQL", Some("postgres://db/web"), "kind = \"postgres\"\nurl = \"postgres://db/web\""),
 ];

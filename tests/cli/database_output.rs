@@ -145,7 +145,7 @@ fn what_tables_cannot_have_is_refused() {
     place.file("feed.jsonl", feed(6));
     place.file("views.toml", "[[view]]\nname = \"all\"\nof = \"pairs\"\noutput = \"rows\"\n");
     for (options, said) in [
-        ("--emit keep", "--emit: a database keeps pairs"),
+        ("--emit keep", "--emit: a database has both lists as views"),
         ("--emit clusters", "--emit: a database keeps pairs"),
         ("--emit rejected:3", "--emit: a database keeps pairs"),
         ("--mark dup", "--mark: not with tables"),
@@ -170,7 +170,6 @@ fn what_tables_cannot_have_is_refused() {
         ("sqlite::memory:", "--output: tables in memory are gone with the run"),
         ("sqlite:feed.jsonl", "--output: \"feed.jsonl\" is an input and would be lost"),
         ("postgres://me:secret@host:port/db", "--output: "),
-        ("kafka:out", "--output: a replay writes files and databases"),
         ("sqlite3:out.db", "--output: the tables of a database are \"sqlite:FILE\""),
         ("s3://bucket/out", "--output: \"s3:\" names no file"),
         ("out.db", "\"sqlite:FILE\" is the tables of a database"),

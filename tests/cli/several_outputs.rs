@@ -56,6 +56,14 @@ fn without(text: &str, names: &[&str]) -> Vec<(Value, String)> {
     lines(text).into_iter().map(without).collect()
 }
 
+/// The pairs in the tables of a database.
+fn rows(place: &Place, name: &str) -> BTreeMap<(String, String), f64> {
+    let read = rusqlite::Connection::open(place.path(name)).unwrap();
+    let mut all = read.prepare("SELECT a, b, similarity FROM pairs").unwrap();
+    let rows = all.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?))).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
 /// Checks that an output holds what a replay of the present feed gives.
 fn check(place: &Place, output: &str) {
     let fresh = |emit: &str| place.replay(&format!("--epoch events:3 --emit {emit} feed.jsonl")).0.out;
@@ -64,12 +72,7 @@ fn check(place: &Place, output: &str) {
         DELTAS => assert_eq!(accumulated(&place.read("deltas.jsonl")), expected),
         PAIRS => assert_eq!(place.read("pairs.jsonl"), fresh("pairs")),
         KEEP => assert_eq!(place.read("keep.csv"), fresh("keep --output-format csv")),
-        TABLES => {
-            let read = rusqlite::Connection::open(place.path("pairs.db")).unwrap();
-            let mut all = read.prepare("SELECT a, b, similarity FROM pairs").unwrap();
-            let rows = all.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?))).unwrap();
-            assert_eq!(rows.map(Result::unwrap).collect::<BTreeMap<_, _>>(), expected);
-        }
+        TABLES => assert_eq!(rows(place, "pairs.db"), expected),
         CLUSTERS => {
             let sums = |text: &str| {
                 let mut sums = BTreeMap::new();
@@ -198,9 +201,10 @@ fn an_output_that_cannot_be_written_is_left_behind_and_corrected() {
         marks.iter().for_each(|mark| std::fs::create_dir(mark).unwrap());
         advance(&mut run, events);
         run.until(&place, says("an output is left behind, and the run goes on without it", 3 * round));
-        let before = ["clusters.jsonl", "decisions.jsonl"].map(|name| place.read(name));
+        let held = || ["clusters.jsonl.mark", "decisions.jsonl.mark"].map(|name| place.read(name));
+        let before = held();
         advance(&mut run, events + 21);
-        assert_eq!(["clusters.jsonl", "decisions.jsonl"].map(|name| place.read(name)), before);
+        assert_eq!(held(), before, "they hold what they held");
         marks.iter().for_each(|mark| std::fs::remove_dir(mark).unwrap());
         drop(lock);
         // No event comes meanwhile.
@@ -233,8 +237,8 @@ fn an_output_that_is_behind_at_the_end_is_said_and_corrected_at_the_next_start()
         if code == 0 {
             check(&place, TABLES);
         } else {
-            let said = "error: output.2 is behind: the output cannot be written: pairs.db: database is locked; \
-                the next start corrects it";
+            let said = "error: output.2 is behind: the output cannot be written: pairs.db: database is \
+                locked; the next start corrects it";
             assert!(run.err.contains(said), "{run:?}");
         }
     }
@@ -419,7 +423,7 @@ fn problems_name_the_keys_as_they_are_typed() {
         (&[DELTAS, "kind = \"sqlite\"\n"], "output.2.path: found nothing, expected"),
         (
             &[DELTAS, "kind = \"sqlite\"\npath = \"x.db\"\nanswer = \"keep\"\n"],
-            "output.2.answer: a database keeps",
+            "output.2.answer: a database has both lists as views",
         ),
         (&[DELTAS, "path = \"x\"\nevidence = true\n"], "output.2.evidence: all outputs of pairs have"),
         (&[DELTAS, DELTAS], "output.2.path"),
@@ -457,4 +461,67 @@ fn problems_name_the_keys_as_they_are_typed() {
     let run = place.run("run -c both.toml");
     assert_eq!(run.code, 0, "{run:?}");
     [DELTAS, KEEP].iter().for_each(|output| check(&place, output));
+}
+
+/// Each place of a replay holds what it would hold alone; of a result that is not published none does.
+#[test]
+fn a_replay_writes_its_result_to_each_place() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed(60));
+    place.file("bad.jsonl", feed(40) + "no record\n");
+    let alone = |emit: &str, output: &str| {
+        let run = place.run(&format!("replay --emit {emit} -o {output} feed.jsonl"));
+        assert_eq!((run.code, run.out.as_str()), (0, ""), "{run:?}");
+        place.read(output)
+    };
+    for (emit, names) in [
+        ("pairs", ["a.jsonl", "a.csv"]),
+        ("deltas", ["a.csv", "a.jsonl"]),
+        ("cluster-deltas", ["a.jsonl", "a.csv"]),
+        ("clusters", ["a.csv", "a.jsonl"]),
+        ("keep", ["a.jsonl", "a.csv"]),
+        ("remove", ["a.csv", "a.jsonl"]),
+    ] {
+        let expected = names.map(|name| alone(emit, name));
+        let [first, second] = names;
+        let run = place.run(&format!("replay --emit {emit} -o {first} -o - -o {second} feed.jsonl"));
+        let printed = place.run(&format!("replay --emit {emit} feed.jsonl")).out;
+        assert_eq!((run.code, &run.out), (0, &printed), "{emit}: {run:?}");
+        assert_eq!(names.map(|name| place.read(name)), expected, "{emit}");
+    }
+    // Tables are corrected, and a file beside them is whole.
+    for feed in ["feed.jsonl", "bad.jsonl", "feed.jsonl"] {
+        let typed = format!("replay --emit pairs -o pairs.jsonl -o sqlite:pairs.db -o sqlite:more.db {feed}");
+        let run = place.run(&typed);
+        assert_eq!(run.code, 0, "{run:?}");
+        let written = pairs(&place.read("pairs.jsonl"));
+        assert_eq!(written, pairs(&place.replay(&format!("--emit pairs {feed}")).0.out));
+        assert_eq!(rows(&place, "pairs.db"), written);
+        assert_eq!(rows(&place, "more.db"), written);
+    }
+    let before = (rows(&place, "pairs.db"), rows(&place, "more.db"), place.read("pairs.jsonl"));
+    let unmet = place
+        .run("replay --emit pairs --max-bad 0 -o pairs.jsonl -o sqlite:pairs.db -o sqlite:more.db bad.jsonl");
+    assert!(unmet.code == 1 && unmet.err.contains("records are bad"), "{unmet:?}");
+    assert_eq!((rows(&place, "pairs.db"), rows(&place, "more.db"), place.read("pairs.jsonl")), before);
+    for (options, said) in [
+        ("-o b.jsonl -o b.jsonl", "--output: \"b.jsonl\" is written to by --output"),
+        ("-o - -o -", "--output: standard output is named twice"),
+        ("-o sqlite:b.db -o sqlite:b.db", "--output: this database is named twice"),
+        ("-o b.jsonl -o sqlite:b.db", "--output: a file gets changes epoch by epoch"),
+        ("-o b.jsonl -o kafka:b", "--output: a file gets changes epoch by epoch"),
+        ("--emit keep -o b.jsonl -o sqlite:b.db", "--emit: a database has both lists as views"),
+        ("--emit keep -o b.jsonl -o kafka:b", "--emit: a list says at the end which documents stay"),
+        ("--emit documents -o b.jsonl -o c.jsonl", "--output: records of documents, items and"),
+        ("--emit pairs -o b.jsonl.gz -o c.jsonl", "--output: \"b.jsonl.gz\" is compressed"),
+        ("--emit decisions --decisions first -o kafka:b", "--decisions: a topic keeps the decisions"),
+        ("--provenance -o b.jsonl -o c.jsonl", "--provenance: it is written into one output"),
+        ("--resume r -o b.jsonl -o c.jsonl", "several --output"),
+        ("-o kafka:", "--output: name a topic"),
+        ("-o kafka:b/c", "--output: name a topic"),
+    ] {
+        let run = place.run(&format!("replay {options} feed.jsonl"));
+        assert!(run.code == 2 && run.err.contains(said), "{options}: {run:?}");
+        assert!(!place.path("b.jsonl").exists() && !place.path("b.db").exists(), "{options}");
+    }
 }

@@ -88,7 +88,7 @@ fn commit(sink: &mut KafkaSink, epoch: u64, changes: &str, in_correction: bool) 
 }
 
 /// Committed keys and values, partition by partition.
-fn committed(broker: &Broker, topic: &str) -> Vec<String> {
+pub(crate) fn committed(broker: &Broker, topic: &str) -> Vec<String> {
     let mut reading = Reading::from_start(kafka(broker, topic, Start::Earliest));
     let admin = broker.admin();
     let ends: BTreeMap<u32, u64> =

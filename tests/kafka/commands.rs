@@ -1,16 +1,19 @@
 //! The commands that reach a broker, as a user runs them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
 use crate::Test;
 use crate::broker::Broker;
+use crate::clusters::committed;
 
 pub(crate) const TESTS: &[Test] = &[
     ("commands::a_feed_is_produced_and_recorded", a_feed_is_produced_and_recorded),
     ("commands::a_feed_of_any_time_is_produced", a_feed_of_any_time_is_produced),
     ("commands::bad_records_are_recorded_as_bad", bad_records_are_recorded_as_bad),
     ("commands::check_reaches_the_broker", check_reaches_the_broker),
+    ("commands::a_replay_corrects_topics", a_replay_corrects_topics),
 ];
 
 /// Standard output, standard error, and whether the program succeeds.
@@ -170,4 +173,74 @@ fn check_reaches_the_broker(broker: &Broker) {
     deployment(broker, folder.path(), "no-such-topic", &sink);
     let (_, log, good) = dupflow(folder.path(), &["check", "-c", "d.toml", "--connect"]);
     assert!(!good && log.contains("topic \"no-such-topic\": there is no such topic"), "{log}");
+}
+
+/// The rows that a topic holds: changes add up, of values as they are the last of each key counts.
+fn held(broker: &Broker, topic: &str, is_of_changes: bool) -> BTreeMap<String, i64> {
+    let mut last = BTreeMap::new();
+    let mut rows = BTreeMap::new();
+    for record in committed(broker, topic) {
+        let (key, value) = record.split_once(':').unwrap();
+        let mut value: serde_json::Value = serde_json::from_str(value).unwrap_or_default();
+        let diff = value["diff"].as_i64().unwrap_or(1);
+        if let Some(row) = value.as_object_mut() {
+            ["epoch", "diff", "at"].iter().for_each(|name| drop(row.remove(*name)));
+        }
+        if is_of_changes {
+            *rows.entry(value.to_string()).or_default() += diff;
+        } else {
+            last.insert(key.to_owned(), value);
+        }
+    }
+    rows.extend(last.into_values().filter(|value| !value.is_null()).map(|value| (value.to_string(), 1)));
+    rows.retain(|_, sum| *sum != 0);
+    rows
+}
+
+/// Whatever an earlier replay has written, a topic holds what the inputs of the last one give, and so does a
+/// file beside it.
+fn a_replay_corrects_topics(broker: &Broker) {
+    let folder = tempfile::tempdir().unwrap();
+    for (seed, name) in [("1", "one.jsonl"), ("2", "two.jsonl")] {
+        succeeds(
+            folder.path(),
+            &["generate", "--documents", "60", "--near", "0.5", "--seed", seed, "-o", name],
+        );
+    }
+    for (emit, beside, is_of_changes) in [
+        ("deltas", None, true),
+        ("cluster-deltas", None, true),
+        ("pairs", Some("pairs.jsonl"), false),
+        ("clusters", Some("clusters.jsonl"), false),
+        ("decisions", None, false),
+    ] {
+        let (topic, fresh) = (Broker::name("result"), Broker::name("fresh"));
+        for feed in ["one.jsonl", "two.jsonl", "two.jsonl"] {
+            let replay = |topic: &str| {
+                let place = format!("kafka:{topic}");
+                let mut words =
+                    vec!["replay", "--emit", emit, "--brokers", broker.address(), "-o", &place, feed];
+                beside.iter().for_each(|file| words.extend(["-o", *file]));
+                succeeds(folder.path(), &words);
+            };
+            replay(&topic);
+            let there = held(broker, &topic, is_of_changes);
+            assert!(!there.is_empty(), "{emit}");
+            if let Some(file) = beside {
+                let alone = succeeds(folder.path(), &["replay", "--emit", emit, feed]).0;
+                assert_eq!(std::fs::read_to_string(folder.path().join(file)).unwrap(), alone);
+            }
+            if emit == "pairs" {
+                let alone = succeeds(folder.path(), &["replay", "--emit", emit, feed]).0;
+                let alone = alone
+                    .lines()
+                    .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap().to_string());
+                assert_eq!(there.into_keys().collect::<BTreeSet<_>>(), alone.collect());
+            } else if feed == "two.jsonl" {
+                // A topic that held nothing.
+                replay(&fresh);
+                assert_eq!(there, held(broker, &fresh, is_of_changes), "{emit}");
+            }
+        }
+    }
 }

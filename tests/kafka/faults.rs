@@ -15,6 +15,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("faults::another_scheme_is_refused", another_scheme_is_refused),
     ("faults::bad_records_are_kept_once", bad_records_are_kept_once),
     ("faults::the_broker_is_down_longer_than_a_transaction", the_broker_is_down_longer_than_a_transaction),
+    ("faults::the_broker_of_an_output_is_away", the_broker_of_an_output_is_away),
     ("faults::an_output_that_is_not_allowed", an_output_that_is_not_allowed),
     ("faults::a_document_of_five_megabytes", a_document_of_five_megabytes),
     ("faults::partitions_are_added", partitions_are_added),
@@ -154,6 +155,48 @@ fn the_broker_is_down_longer_than_a_transaction(broker: &Broker) {
     broker.restart();
     put(&scene, 1, &[("c", 1), ("x0", 2), ("y", 2)]);
     output.until(&mut run, &["a b", "a c", "b c", "x0 y"]);
+    run.stop();
+}
+
+/// The run and its first output go on without it, and it is corrected once the broker is back.
+fn the_broker_of_an_output_is_away(broker: &Broker) {
+    let folder = tempfile::tempdir().unwrap();
+    let topic = Broker::name("pairs");
+    let path = |name: &str| folder.path().join(name);
+    let text_of = |ids: &str| -> String {
+        ids.chars().map(|id| format!("{{\"id\":\"{id}\",\"text\":\"{}\"}}\n", text(1))).collect()
+    };
+    let deployed = format!(
+        "workers = 1\nkafka.brokers = \"{}\"\n[source]\ninputs = [\"feed.jsonl\"]\nfollow = true\nepoch = \
+         \"events:1\"\n[[output]]\npath = \"deltas.jsonl\"\n[[output]]\nkind = \"kafka\"\ntopic = \
+         \"{topic}\"\non_failure = \"wait\"\n",
+        broker.address()
+    );
+    std::fs::write(path("run.toml"), deployed).unwrap();
+    std::fs::write(path("feed.jsonl"), text_of("ab")).unwrap();
+    let mut output = Output::new(broker, &topic);
+    let mut run = Run::start(folder.path(), &["run", "-p", "exact", "-c", "run.toml"]);
+    output.until(&mut run, &["a b"]);
+    if !broker.kill() {
+        println!("SKIPPED faults::the_broker_of_an_output_is_away: it needs the broker of broker.sh");
+        return;
+    }
+    let holds = |run: &mut Run, pairs: usize| {
+        run.until_file(&path("deltas.jsonl"), |written| written.lines().count() == pairs);
+    };
+    std::fs::write(path("feed.jsonl"), text_of("abc")).unwrap();
+    holds(&mut run, 3);
+    run.says("an output is left behind, and the run goes on without it");
+    std::fs::write(path("feed.jsonl"), text_of("abcd")).unwrap();
+    holds(&mut run, 6);
+    broker.restart();
+    run.says("the output is back, and holds what the first one holds");
+    let mut expected = vec!["a b", "a c", "a d", "b c", "b d", "c d"];
+    output.until(&mut run, &expected);
+    std::fs::write(path("feed.jsonl"), text_of("abcde")).unwrap();
+    expected.extend(["a e", "b e", "c e", "d e"]);
+    expected.sort_unstable();
+    output.until(&mut run, &expected);
     run.stop();
 }
 

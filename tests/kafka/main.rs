@@ -47,12 +47,13 @@ use broker::Broker;
 type Test = (&'static str, fn(&Broker));
 
 /// The tests that kill the broker; no other test may.
-const KILLING: [&str; 6] = [
+const KILLING: [&str; 7] = [
     "source::the_broker_restarts",
     "sink::the_broker_restarts",
     "operation::the_backlog_is_unknown_without_a_broker",
     "operation::an_unreachable_broker_is_waited_for",
     "faults::the_broker_is_down_longer_than_a_transaction",
+    "faults::the_broker_of_an_output_is_away",
     "lost::a_broker_is_restored_from_a_copy",
 ];
 

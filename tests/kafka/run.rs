@@ -123,6 +123,11 @@ impl Run {
         }
     }
 
+    /// Waits until a file holds what is wanted.
+    pub(crate) fn until_file(&mut self, path: &Path, is_there: impl Fn(&str) -> bool) {
+        self.until_log("a file", |_| std::fs::read_to_string(path).is_ok_and(|text| is_there(&text)));
+    }
+
     pub(crate) fn wait(&mut self) -> ExitStatus {
         let end = Instant::now() + BOUND;
         loop {

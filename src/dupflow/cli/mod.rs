@@ -312,7 +312,7 @@ mod tests {
             (args.epoch.to_string().as_str(), args.speed.to_string().as_str()),
             ("events:1000", "max")
         );
-        assert_eq!((args.workers, args.output.to_str()), (None, Some("-")));
+        assert_eq!((args.workers, &args.output[..]), (None, &["-".into()][..]));
         assert!(Cli::try_parse_from(["dupflow", "replay"]).is_err(), "an input is required");
         assert!(Cli::try_parse_from(["dupflow", "replay", "--workers", "0", "x"]).is_err());
     }

@@ -16,8 +16,8 @@ use crate::cli::arguments::reference::ReferenceArgs;
 use crate::cli::arguments::resume::ResumeArgs;
 use crate::cli::audit;
 use crate::config::{
-    AuditConfig, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat,
-    ProcessConfig, ProvenancePlace, SinkConfig, SourceConfig, TablesConfig, WatchConfig,
+    AuditConfig, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputConfig,
+    OutputFormat, ProcessConfig, ProvenancePlace, SourceConfig, WatchConfig,
 };
 use dupflow_connectors::inputs::GoneInputs;
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
@@ -34,9 +34,14 @@ pub struct Args {
     pub pipeline: PipelineArgs,
 
     /// The file to write the result to; "-" is standard output. Or tables of a database, "sqlite:FILE" or
-    /// "postgres://…", which are corrected to what the inputs give.
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    pub output: PathBuf,
+    /// "postgres://…", or a topic, "kafka:TOPIC": they are corrected to what the inputs give. May be given
+    /// several times: the result goes to each of them.
+    #[arg(short, long, value_name = "PLACE", default_value = "-")]
+    pub output: Vec<PathBuf>,
+
+    /// The brokers of a topic as --output.
+    #[arg(long, value_name = "ADDRESSES", default_value_t = Connection::default().brokers)]
+    pub brokers: String,
 
     /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end
     /// of the input; "cluster-deltas" and "clusters" are the same for clusters; "keep", one document of
@@ -164,13 +169,26 @@ pub struct Args {
 }
 
 impl Args {
-    /// The tables that are the output; `None` if a file is.
-    pub(super) fn tables(&self) -> Option<Result<TablesConfig, String>> {
-        self.output.to_str().and_then(TablesConfig::from_typed)
+    /// The outputs, or why there is no such place. Those that are corrected are first: one of them decides how
+    /// much is read before anything is written.
+    pub(super) fn outputs(&self) -> Result<Vec<OutputConfig>, String> {
+        let of = |typed: &PathBuf| {
+            let output = OutputConfig::from_typed(typed, self.emit, self.decisions, self.output_format)?;
+            Ok(OutputConfig { causes: self.causes, times: self.times, ..output })
+        };
+        let mut outputs: Vec<_> = self.output.iter().map(of).collect::<Result<_, String>>()?;
+        outputs.sort_by_key(|output| !output.is_corrected());
+        if let [only] = &mut outputs[..] {
+            "sink".clone_into(&mut only.table);
+        }
+        OutputConfig::conflict(&outputs, self.emit).map_or(Ok(outputs), Err)
     }
 
     /// The options as a deployment.
     pub(in crate::cli) fn deployment(&self, fields: FieldRules, format: LogFormat) -> Deployment {
+        // An address that is wrong, which may have a password, is no name of a file.
+        let outputs = self.outputs().unwrap_or_else(|_| vec![self.standard_output()]);
+        let (first, others) = outputs.split_first().expect("there is an output");
         Deployment {
             workers: self.workers,
             spill: self.memory.config(),
@@ -189,28 +207,16 @@ impl Args {
             dead_letter: self.dead_letter.clone().map(DeadLetterConfig::File),
             max_bad: self.max_bad,
             max_unread: self.max_unread,
-            output_table: "sink".to_owned(),
-            others: Vec::new(),
-            sink: match self.tables() {
-                Some(Ok(tables)) => SinkConfig::Tables(tables),
-                // The address, which may have a password, is no name of a file.
-                Some(Err(_)) => SinkConfig::Lines { path: None, mark: None },
-                None => SinkConfig::Lines {
-                    path: Some(self.output.clone()).filter(|path| path != Path::new("-")),
-                    mark: None,
-                },
-            },
-            emit: self.emit,
-            decisions: self.decisions.unwrap_or_default(),
+            output_table: first.table.clone(),
+            others: others.to_vec(),
+            sink: first.sink.clone(),
+            emit: first.emit,
+            decisions: first.decisions,
             documents: self.documents.config(),
             reference: None,
             against: 0,
             benchmark: self.reference.benchmark.clone(),
-            output_format: self.output_format.unwrap_or_else(|| match self.emit.copied() {
-                Some(_) => OutputFormat::default(),
-                None if self.tables().is_some() => OutputFormat::default(),
-                None => OutputFormat::of_name(Some(&self.output)),
-            }),
+            output_format: first.format,
             evidence: self.evidence,
             causes: self.causes,
             audit: AuditConfig {
@@ -222,7 +228,7 @@ impl Args {
                 times: self.times,
                 until: self.until,
             },
-            kafka: Connection::default(),
+            kafka: Connection { brokers: self.brokers.clone(), ..Connection::default() },
             state: None,
             views: Vec::new(),
             monitor: self.monitor.map(MonitorConfig::at),
@@ -232,5 +238,11 @@ impl Args {
             format,
             shown: BTreeMap::new(),
         }
+    }
+
+    /// Standard output as the place of the result.
+    fn standard_output(&self) -> OutputConfig {
+        OutputConfig::from_typed(Path::new("-"), self.emit, self.decisions, self.output_format)
+            .expect("standard output is a place")
     }
 }

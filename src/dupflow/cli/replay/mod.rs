@@ -1,11 +1,12 @@
 //! `dupflow replay`: a recorded feed in, the changes of its near-duplicate pairs out.
 
 mod args;
+mod corrected;
 mod progress_line;
-mod tables;
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -25,7 +26,7 @@ use super::arguments::written;
 use super::audit;
 use super::units;
 use crate::config::{
-    EmitKind, OutputFormat, Plan, ProvenancePlace, ResultPlace, SinkConfig, ViewConfig, without_monitor,
+    Deployment, EmitKind, OutputFormat, Plan, ProvenancePlace, SinkConfig, ViewConfig, without_monitor,
 };
 use crate::pipeline::{self, CountsRecord, Mode, Provenance, RunError, RunJob, Summary, missing_fields};
 use dupflow_connectors::inputs::{Input, Staying};
@@ -50,13 +51,12 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
     let fields = args.inputs.layout.columns.fields(&mut problems);
     let mut deployment = args.deployment(fields, verbosity.format);
-    let tables = args.tables();
-    if let Some(Err(what)) = &tables {
+    let outputs = args.outputs();
+    if let Err(what) = &outputs {
         problems.note(format_args!("--output: {what}"));
     }
-    if tables.is_some() {
-        tables::note_conflicts(args, plan.as_ref(), &mut problems);
-    }
+    let outputs = outputs.unwrap_or_default();
+    corrected::note_conflicts(args, &outputs, plan.as_ref(), &mut problems);
     // One that cannot be read is a problem of its own.
     deployment.against = reference.len().max(usize::from(!args.reference.against.is_empty()));
     let others = [
@@ -87,6 +87,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
             ("--views", args.views.is_some()),
             ("--provenance", args.provenance),
             ("--speed", args.speed != Speed::Max),
+            ("several --output", args.output.len() > 1),
             ("--emit rejected", matches!(args.emit, EmitKind::Rejected(_))),
             ("a pipeline that finds items", plan.as_ref().is_some_and(Plan::finds_items)),
         ];
@@ -108,34 +109,38 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         problems.note("--evidence: only pairs have evidence, and something else is to be emitted");
     }
     plan.iter().flat_map(|plan| missing_fields(plan, &deployment)).for_each(|missing| problems.note(missing));
-    if deployment.causes && deployment.emit != EmitKind::Deltas {
+    if deployment.causes && args.emit != EmitKind::Deltas {
         problems.note("--causes: only deltas have causes, and something else is to be emitted");
     }
     if args.decisions.is_some() && deployment.emit != EmitKind::Decisions {
         problems.note("--decisions: has an effect with --emit decisions only");
     }
-    let (refusing, place) = match deployment.sink {
-        SinkConfig::Tables(_) => ("--emit", ResultPlace::Tables),
-        _ => ("--output-format", ResultPlace::File(deployment.output_format)),
-    };
-    if let Some(what) = deployment.emit.refusal(place, true) {
-        problems.note(format!("{refusing}: {what}"));
+    for output in &outputs {
+        let is_file = !output.is_corrected();
+        let refusing = if is_file { "--output-format" } else { "--emit" };
+        if let Some(what) = output.emit.refusal(output.place(), true) {
+            problems.note(format!("{refusing}: {what}"));
+        }
+        if let SinkConfig::Lines { path: Some(path), .. } = &output.sink
+            && args.emit.copied().is_none()
+            && let Some(why) = OutputFormat::misnamed(path, args.output_format.is_some())
+        {
+            problems.note(format!("--output: {why}"));
+        }
+        if let Some(missing) = output.format.missing().filter(|_| is_file) {
+            problems.note(format!("--output-format: {missing}"));
+        }
     }
-    if let Some(path) = deployment.output().filter(|_| tables.is_none() && args.emit.copied().is_none())
-        && let Some(why) = OutputFormat::misnamed(path, args.output_format.is_some())
-    {
-        problems.note(format!("--output: {why}"));
-    }
-    if let Some(missing) = deployment.output_format.missing() {
-        problems.note(format!("--output-format: {missing}"));
+    if args.provenance && outputs.len() > 1 {
+        problems.note("--provenance: it is written into one output; --stats has it");
     }
     let sides = (inputs.as_deref().unwrap_or_default(), &*reference);
     check_sides("--against", sides.1, sides.0, &mut problems);
     let are_several = args.processes.are_several();
-    if !is_published && tables.is_none() {
+    if !is_published && outputs.iter().all(|output| !output.is_corrected()) {
         let of_units = plan.as_ref().is_some_and(|plan| plan.scheme.units.is_some());
         args.documents.note_conflicts(
-            (args.emit, &args.output),
+            (args.emit, &args.output[0]),
             sides,
             (are_several, of_units),
             &mut problems,
@@ -147,7 +152,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     args.memory.note_conflicts(&mut problems);
     audit::note_conflicts(&deployment, args.processes.are_several(), plan.as_ref(), &mut problems);
     let redirected = written::standard_output();
-    let is_stdout = matches!(deployment.sink, SinkConfig::Lines { path: None, .. });
+    let all_outputs = deployment.outputs();
+    let is_stdout = deployment.sinks().any(|(_, sink)| matches!(sink, SinkConfig::Lines { path: None, .. }));
     let processes = args.processes.read(&mut problems);
     if args.processes.are_several() {
         if inputs.iter().flatten().any(Input::is_stdin) {
@@ -172,46 +178,48 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if args.monitor.is_some() && args.processes.are_several() {
         problems.note("--monitor: one process shows a replay");
     }
-    let of_views = views::files(&deployment.views, true);
-    let written = [
-        // A folder of records is checked with the inputs.
-        ("--output", deployment.output().filter(|path| args.documents.is_file(args.emit, path))),
+    // With provenance, a replay writes a file beside a table of comma-separated values.
+    let has_companion = args.provenance && !deployment.output_format.holds_provenance;
+    let beside = |output: &Deployment| -> &'static [&'static str] {
+        match output.sink {
+            SinkConfig::Lines { .. } if has_companion => &[audit::COMPANION_SUFFIX],
+            SinkConfig::Lines { .. } => &[],
+            _ => output.beside_output(),
+        }
+    };
+    // A folder of records is checked with the inputs.
+    let is_file = |path: &&Path| args.documents.is_file(args.emit, path);
+    let outputs_of = |output| Some(("--output", Deployment::output(output).filter(is_file)?, beside(output)));
+    let others = [
         ("standard output", redirected.as_deref().filter(|_| is_stdout)),
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),
         ("--notices", args.notices.as_deref()),
     ];
-    let of_views = of_views.iter().map(|(key, path, _)| (&**key, Some(*path)));
-    let written: Vec<_> = written.into_iter().chain(of_views).collect();
+    let none: &'static [&'static str] = &[];
+    let others = others.into_iter().filter_map(|(option, path)| Some((option, path?, none)));
+    let of_views = views::files(&deployment.views, true);
+    let of_views = of_views.iter().map(|(key, path, _)| (&**key, *path, none));
+    let written: Vec<_> = all_outputs.iter().filter_map(outputs_of).chain(others).chain(of_views).collect();
     // Only process 0 writes.
     if args.processes.process.unwrap_or_default() == 0 && args.dry_run.is_none() {
         // A wrong --shard-size leaves the folder for a file, which seems not to be writable.
         let is_known = |option| option != "--output" || are_understood;
-        let files = written.iter().filter(|(option, _)| *option != "standard output" && is_known(*option));
-        written::probe(files.filter_map(|(option, path)| Some((*option, (*path)?))), &mut problems);
+        let files = written.iter().filter(|(option, ..)| *option != "standard output" && is_known(*option));
+        written::probe(files.map(|(option, path, _)| (*option, *path)), &mut problems);
     }
     if let Some(replay) = &resumable {
-        let files = written.iter().filter_map(|(option, path)| Some((*option, (*path)?)));
-        let records = args.documents.folder(args.emit, &args.output);
+        let files = written.iter().map(|(option, path, _)| (*option, *path));
+        let records = args.documents.folder(args.emit, &args.output[0]);
         replay.note_places(files, records.as_deref(), &mut problems);
     }
-    // With provenance, a replay writes a file beside a table of comma-separated values.
-    let has_companion = args.provenance && !deployment.output_format.holds_provenance;
-    let beside = |option| -> &'static [&'static str] {
-        match option {
-            "--output" if tables.is_some() => deployment.beside_output(),
-            "--output" if has_companion => &[audit::COMPANION_SUFFIX],
-            _ => &[],
-        }
-    };
-    let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, beside(option))));
     let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
     let views_file = args.views.clone().map(|path| ("the file --views", path));
     let list = list.into_iter().chain(args.watch.iter().map(|path| ("the watch list --watch", path.clone())));
     let all = inputs.clone();
     let all = all.unwrap_or_else(|| args.inputs.inputs.iter().map(|path| Input::at(path)).collect());
     written::check(
-        &written.collect::<Vec<_>>(),
+        &written,
         &args.pipeline.file().into_iter().chain(list).chain(views_file).collect::<Vec<_>>(),
         &[&*reference, &all].concat(),
         &mut problems,
@@ -280,7 +288,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
             .with_context(|| format!("the stats file {path:?}"))?;
     }
     if has_companion && summary.unmet.is_empty() {
-        let path = audit::companion(&args.output);
+        let path = audit::companion(&args.output[0]);
         std::fs::write(&path, provenance.to_json() + "\n").with_context(|| format!("the file {path:?}"))?;
     }
     verbosity.print(&super::summary::text(&summary, deployment.emit))?;

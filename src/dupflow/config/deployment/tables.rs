@@ -257,10 +257,8 @@ impl TablesConfig {
 /// What to do instead, if an address names neither a file nor a database.
 fn elsewhere(typed: &str) -> Option<String> {
     let (scheme, _) = typed.split_once(':')?;
-    let run = "a replay writes files and databases; `dupflow run` with sink.kind = \"kafka\" writes a topic";
     let database = "the tables of a database are \"sqlite:FILE\" or \"postgres://…\"";
     match scheme {
-        "kafka" => Some(run.to_owned()),
         "sqlite3" | "mysql" | "mariadb" | "duckdb" | "jdbc" => Some(database.to_owned()),
         _ if typed.contains("://") => Some(format!("\"{scheme}:\" names no file; {database}")),
         _ => None,

@@ -135,8 +135,11 @@ pub(super) fn side_table(value: &ConfigValue) -> Option<String> {
 
 /// A valid topic name: 1 to 249 of the characters a-z, A-Z, 0-9, `.`, `_` and `-`, and neither `.` nor `..`.
 pub(super) fn topic_name(value: &ConfigValue) -> Option<String> {
-    let name = value.text()?;
+    value.text().filter(|name| is_topic_name(name)).map(str::to_owned)
+}
+
+/// Whether a broker takes a name of a topic.
+pub(super) fn is_topic_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    let is_name = (1..=249).contains(&name.len()) && name.bytes().all(fits) && !matches!(name, "." | "..");
-    is_name.then(|| name.to_owned())
+    (1..=249).contains(&name.len()) && name.bytes().all(fits) && !matches!(name, "." | "..")
 }

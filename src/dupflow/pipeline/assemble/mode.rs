@@ -5,8 +5,8 @@ use crate::config::{Deployment, SinkConfig};
 /// Whether a job replays a recorded input or continues earlier runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Mode {
-    /// Reads a recorded input once. Without a state, output and dead letters start empty, and tables are
-    /// corrected; with one, the job continues a replay that ended early.
+    /// Reads a recorded input once. Without a state, output and dead letters start empty, and tables and
+    /// topics are corrected; with one, the job continues a replay that ended early.
     Replay,
     /// Continues after earlier runs on the same output.
     Run {
@@ -23,7 +23,7 @@ impl Mode {
 
     /// Whether the job corrects an output to what its inputs give, whatever was read for it before.
     pub(super) fn begins_anew(&self, deployment: &Deployment) -> bool {
-        matches!(self, Self::Replay) && matches!(deployment.sink, SinkConfig::Tables(_))
+        matches!(self, Self::Replay) && !matches!(deployment.sink, SinkConfig::Lines { .. })
     }
 
     /// Whether the job continues a replay that ended early.

@@ -384,4 +384,31 @@ mod tests {
             }
         }
     }
+    /// One that was left behind is taken back only from runs that are known to have been before.
+    #[test]
+    fn an_output_is_not_taken_back_from_another_run() {
+        let rules = OutputRules { source: String::new(), pairs: PairRule::default(), reconcile: false };
+        let mark = Mark {
+            pipeline: "p".to_owned(),
+            run: "theirs".to_owned(),
+            lineage: Some("l".to_owned()),
+            commit: Some(2),
+            ..Mark::default()
+        };
+        for (runs, lineage, expected) in [
+            (&["ours", "theirs"][..], "l", None),
+            (&[], "l", None),
+            (&["ours"], "l", Some("another run has taken it over")),
+            (&[], "m", Some("not written together")),
+        ] {
+            let runs = runs.iter().map(|run| (*run).to_owned()).collect();
+            let sink = Box::new(Holds(Standing::At(Box::new(mark.clone()))));
+            let mut output = OpenOutput::new("output.1".to_owned(), sink, "p".to_owned());
+            let again = output.again(&runs, Some(lineage), &rules);
+            match expected {
+                None => assert!(again.is_ok() && output.is_corrected(), "{runs:?} {again:?}"),
+                Some(why) => assert!(crate::pipeline::chain(&again.unwrap_err()).contains(why), "{runs:?}"),
+            }
+        }
+    }
 }

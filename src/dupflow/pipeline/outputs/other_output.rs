@@ -64,10 +64,8 @@ pub struct OtherOutput {
 /// Where an output is.
 enum OutputPlace {
     Open(Box<OpenOutput>),
-    /// A call has not ended yet.
-    Late(Receiver<CallStep>),
-    /// It is opened again.
-    Away(Receiver<Result<Box<OpenOutput>, RunError>>, Thread),
+    /// With a thread, in a call that has not ended or which opens it again.
+    Behind(Receiver<CallStep>, Thread),
     /// Between two of them.
     Moved,
 }
@@ -78,6 +76,8 @@ enum CallStep {
     Beat,
     /// The last: the output, and how the call ended.
     Ended(Box<OpenOutput>, Result<(), RunError>),
+    /// The last: the output is open again, and has been read back; or why it cannot be.
+    Opened(Result<Box<OpenOutput>, RunError>),
 }
 
 /// What an output needs that may be left behind.
@@ -251,12 +251,8 @@ impl OtherOutput {
     /// first output for that.
     pub(in crate::pipeline) fn look(&mut self, in_force: &InForce, first: &Mark) -> Result<(), RunError> {
         loop {
-            let step = match &self.place {
-                OutputPlace::Open(_) | OutputPlace::Moved => return Ok(()),
-                OutputPlace::Late(steps) => steps.try_recv().map(Ok),
-                OutputPlace::Away(opened, _) => opened.try_recv().map(Err),
-            };
-            match step {
+            let OutputPlace::Behind(steps, _) = &self.place else { return Ok(()) };
+            match steps.try_recv() {
                 Ok(step) => self.step(step, in_force, first)?,
                 Err(TryRecvError::Empty) => return Ok(()),
                 Err(TryRecvError::Disconnected) => return Err(self.panicked()),
@@ -267,17 +263,13 @@ impl OtherOutput {
     /// A last attempt for an output that is behind, with at most `PATIENCE` to open it.
     pub(in crate::pipeline) fn catch_up(&mut self, in_force: &InForce, first: &Mark) -> Result<(), RunError> {
         let clock = SystemClock::start();
+        if let OutputPlace::Behind(_, thread) = &self.place {
+            // It may be between two attempts.
+            thread.unpark();
+        }
         loop {
-            let left = PATIENCE.saturating_sub(clock.now());
-            let step = match &self.place {
-                OutputPlace::Open(_) | OutputPlace::Moved => return Ok(()),
-                OutputPlace::Late(steps) => steps.recv_timeout(left).map(Ok),
-                OutputPlace::Away(opened, opens) => {
-                    opens.unpark();
-                    opened.recv_timeout(left).map(Err)
-                }
-            };
-            match step {
+            let OutputPlace::Behind(steps, _) = &self.place else { return Ok(()) };
+            match steps.recv_timeout(PATIENCE.saturating_sub(clock.now())) {
                 Ok(step) => self.step(step, in_force, first)?,
                 Err(RecvTimeoutError::Timeout) => return Ok(()),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.panicked()),
@@ -294,31 +286,24 @@ impl OtherOutput {
     }
 
     /// What a thread has sent about the output.
-    fn step(
-        &mut self,
-        step: Result<CallStep, Result<Box<OpenOutput>, RunError>>,
-        in_force: &InForce,
-        first: &Mark,
-    ) -> Result<(), RunError> {
+    fn step(&mut self, step: CallStep, in_force: &InForce, first: &Mark) -> Result<(), RunError> {
         match step {
-            Ok(CallStep::Beat) => Ok(()),
-            Ok(CallStep::Ended(open, Ok(())))
-                if open.committed.is_some() && open.committed == first.commit =>
-            {
+            CallStep::Beat => Ok(()),
+            CallStep::Ended(open, Ok(())) if open.committed.is_some() && open.committed == first.commit => {
                 self.place = OutputPlace::Open(open);
                 self.is_back();
                 Ok(())
             }
-            Ok(CallStep::Ended(open, Ok(()))) => {
+            CallStep::Ended(open, Ok(())) => {
                 // It holds what it held before the run went on.
                 drop(open);
                 self.open_again()
             }
-            Ok(CallStep::Ended(open, Err(error))) => {
+            CallStep::Ended(open, Err(error)) => {
                 drop(open);
                 self.leave(error)
             }
-            Err(Ok(mut open)) => {
+            CallStep::Opened(Ok(mut open)) => {
                 open.given(in_force)?;
                 self.place = OutputPlace::Open(open);
                 let mark = first.clone();
@@ -328,7 +313,7 @@ impl OtherOutput {
                 }
                 Ok(())
             }
-            Err(Err(error)) => Err(error),
+            CallStep::Opened(Err(error)) => Err(error),
         }
     }
 
@@ -354,14 +339,14 @@ impl OtherOutput {
         };
         let (send, steps) = channel();
         let wake = Arc::clone(&waits.wake);
-        start(move || {
+        let thread = start(move || {
             let beats = send.clone();
             let done = work(&mut open, &mut || drop(beats.send(CallStep::Beat)));
             tell(&send, CallStep::Ended(open, done), &wake);
         })?;
         loop {
             match steps.recv_timeout(PATIENCE) {
-                Ok(CallStep::Beat) => {}
+                Ok(CallStep::Beat | CallStep::Opened(_)) => {}
                 Ok(CallStep::Ended(open, Ok(()))) => {
                     self.place = OutputPlace::Open(open);
                     return Ok(());
@@ -371,7 +356,7 @@ impl OtherOutput {
                     return self.leave(error);
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    self.place = OutputPlace::Late(steps);
+                    self.place = OutputPlace::Behind(steps, thread);
                     self.is_behind(&format!("it has not answered within {} s", PATIENCE.as_secs()));
                     return Ok(());
                 }
@@ -432,8 +417,8 @@ impl OtherOutput {
         let pauses = pauses.skip(waits.failures);
         waits.failures += 1;
         waits.runs.insert(waits.run.clone());
-        let (send, opened) = channel();
-        let opens = start(move || {
+        let (send, steps) = channel();
+        let thread = start(move || {
             for pause in pauses {
                 // No event says that the destination is back. The end of the run wakes this thread.
                 thread::park_timeout(pause);
@@ -451,11 +436,11 @@ impl OtherOutput {
                     Some(Err(error)) if !is_final(&error) => {
                         tracing::debug!(output = name, why = chain(&error), "the output is still behind");
                     }
-                    Some(ended) => return tell(&send, ended, &wake),
+                    Some(ended) => return tell(&send, CallStep::Opened(ended), &wake),
                 }
             }
         })?;
-        self.place = OutputPlace::Away(opened, opens);
+        self.place = OutputPlace::Behind(steps, thread);
         Ok(())
     }
 
@@ -472,7 +457,7 @@ fn start(work: impl FnOnce() + Send + 'static) -> Result<Thread, RunError> {
 }
 
 /// Sends to the committer, and wakes it.
-fn tell<T>(send: &Sender<T>, what: T, wake: &OnceLock<Box<dyn Fn() + Send + Sync>>) {
+fn tell(send: &Sender<CallStep>, what: CallStep, wake: &OnceLock<Box<dyn Fn() + Send + Sync>>) {
     // The run has ended if nobody receives.
     if send.send(what).is_ok()
         && let Some(wake) = wake.get()

@@ -20,7 +20,8 @@ pub struct Running {
     pub(super) shared: Arc<RunShared>,
     pub(super) workers: Workers,
     pub(super) threads: usize,
-    /// Returns how long epochs took, and which outputs are behind; `None` if the committer could not start or is in another process.
+    /// Returns how long epochs took, and which outputs are behind; `None` if the committer could not start
+    /// or is in another process.
     pub(super) committer: Option<JoinHandle<Written>>,
     pub(super) peers: Option<Arc<PeerProcesses>>,
     pub(super) demands: Demands,

@@ -3,6 +3,7 @@
 mod others;
 mod results;
 mod sink;
+mod typed;
 
 pub use others::OutputConfig;
 pub(super) use others::{KEYS, SINK_KEYS, check_places, first, others};

@@ -73,7 +73,7 @@ pub(in crate::config::deployment) const KEYS: [DeploymentKey; OUTPUT_KEYS] = {
 const ON_FAILURE: [(&str, bool); 2] = [("stop", false), ("wait", true)];
 
 /// Most outputs of a run, inclusive.
-const MOST_OUTPUTS: usize = 16;
+pub(super) const MOST_OUTPUTS: usize = 16;
 
 /// An output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -214,7 +214,7 @@ pub(in crate::config::deployment) fn check_places(settings: &mut FileSettings, o
 
 /// What two outputs share and must not: the key, and its name in a message. Files are compared where all
 /// files are.
-fn shared(one: &SinkConfig, other: &SinkConfig) -> Option<(&'static str, String)> {
+pub(super) fn shared(one: &SinkConfig, other: &SinkConfig) -> Option<(&'static str, String)> {
     match (one, other) {
         (SinkConfig::Lines { path: None, .. }, SinkConfig::Lines { path: None, .. }) => {
             Some(("path", "standard output".to_owned()))

@@ -1,0 +1,58 @@
+//! A replay into places that it corrects to what its inputs give: the tables of a database, a topic.
+
+use super::args::Args;
+use crate::cli::arguments::problems::Problems;
+use crate::cli::run::note_keep;
+use crate::config::{OutputConfig, Plan, ResultPlace, TablesConfig};
+use dupflow_connectors::intake::Speed;
+use dupflow_connectors::sinks::DecisionMode;
+
+/// Reports options for which these outputs have no place.
+pub(super) fn note_conflicts(
+    args: &Args,
+    outputs: &[OutputConfig],
+    plan: Option<&Plan>,
+    problems: &mut Problems,
+) {
+    const ALL_AT_ONCE: &str = "what is there is corrected at the end, in one step; `dupflow run` with it as \
+        [sink] writes it epoch by epoch";
+    let has_file = outputs.iter().any(|output| !output.is_corrected());
+    let tables = [
+        ("--times", args.times, TablesConfig::NO_TIMES),
+        ("--against", !args.reference.against.is_empty(), TablesConfig::NO_SIDE),
+    ];
+    let all = [
+        ("--mark", args.documents.mark.is_some(), "there are no records of documents"),
+        ("--shard-size", args.documents.shard_size.is_some(), "there are no records of documents"),
+        ("--output-format", args.output_format.is_some() && !has_file, "there is no format of a file"),
+        ("--provenance", args.provenance, "there is no place for it, and --stats has it"),
+        (
+            "--resume",
+            args.resume.resume.is_some(),
+            "no folder is needed: start the replay again, and it corrects them",
+        ),
+        ("--speed", args.speed != Speed::Max, ALL_AT_ONCE),
+        ("--watch", !args.watch.is_empty(), ALL_AT_ONCE),
+        ("--views", args.views.is_some(), ALL_AT_ONCE),
+        ("--processes", args.processes.are_several(), "`dupflow run` with it as [sink] takes several"),
+    ];
+    let first_of = |place| outputs.iter().any(|output| output.place() == place);
+    for (place, name) in [(ResultPlace::Tables, "tables"), (ResultPlace::Topic, "a topic")] {
+        if !first_of(place) {
+            continue;
+        }
+        let of_tables = tables.iter().filter(|_| place == ResultPlace::Tables);
+        for (option, _, why) in of_tables.chain(&all).filter(|(_, is_set, _)| *is_set) {
+            problems.note(format_args!("{option}: not with {name} as --output: {why}"));
+        }
+    }
+    if first_of(ResultPlace::Topic) && args.decisions == Some(DecisionMode::First) {
+        problems.note(
+            "--decisions: a topic keeps the decisions of earlier upserts, which this replay does not know: \
+             leave it out, or take \"current\"",
+        );
+    }
+    if let Some(plan) = plan.filter(|_| first_of(ResultPlace::Tables)) {
+        note_keep(plan, problems);
+    }
+}
