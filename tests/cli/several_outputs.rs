@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::Value;
@@ -183,7 +184,10 @@ fn an_output_that_cannot_be_written_is_left_behind_and_corrected() {
     };
     let advance = |run: &mut Started, events: usize| {
         let expected = holds(events);
-        place.file("feed.jsonl", feed(events));
+        // A file that is followed only grows.
+        let more = feed(events).split_off(place.read("feed.jsonl").len());
+        let file = std::fs::File::options().append(true).open(place.path("feed.jsonl"));
+        file.and_then(|mut file| file.write_all(more.as_bytes())).unwrap();
         run.until(&place, |place| accumulated(&place.read("deltas.jsonl")) == expected);
     };
     place.file("feed.jsonl", "");
@@ -216,8 +220,23 @@ fn an_output_that_cannot_be_written_is_left_behind_and_corrected() {
     let (code, log) = run.end(&place);
     assert_eq!(code, Some(0), "{log}");
     all.iter().for_each(|output| check(&place, output));
-    let run = self::run(&place, &all, true, "");
-    assert_eq!((run.code, corrected(&run)), (0, [vec![], vec![]]), "they have the same mark: {run:?}");
+    let same = self::run(&place, &all, true, "");
+    assert_eq!((same.code, corrected(&same)), (0, [vec![], vec![]]), "they have the same mark: {same:?}");
+    // Away at the start.
+    let lock = locked(&place);
+    deploy(&place, &outputs.iter().map(String::as_str).collect::<Vec<_>>(), true);
+    place.file("run.toml", place.read("run.toml").replace("follow = false", "follow = true"));
+    place.file("feed.jsonl", feed(147));
+    let expected = holds(147);
+    let mut run = Started::new(&place, "run.toml", "");
+    run.until(&place, |place| accumulated(&place.read("deltas.jsonl")) == expected);
+    drop(lock);
+    let log = run.log.clone();
+    run.until(&place, |place| place.read(&log).contains("the output is back"));
+    all.iter().for_each(|output| check(&place, output));
+    run.signal("TERM");
+    let (code, log) = run.end(&place);
+    assert_eq!(code, Some(0), "{log}");
 }
 
 /// An output that is away from the start to the end makes the exit code, and no other output wrong. The next

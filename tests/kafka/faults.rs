@@ -1,6 +1,7 @@
 //! Faults of topics and brokers, and how `dupflow run` handles them.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 
 use dupflow::connectors::credential::Credential;
 use rdkafka::producer::Producer as _;
@@ -173,7 +174,11 @@ fn the_broker_of_an_output_is_away(broker: &Broker) {
         broker.address()
     );
     std::fs::write(path("run.toml"), deployed).unwrap();
-    std::fs::write(path("feed.jsonl"), text_of("ab")).unwrap();
+    let append = |ids: &str| {
+        let file = std::fs::File::options().create(true).append(true).open(path("feed.jsonl"));
+        file.and_then(|mut file| file.write_all(text_of(ids).as_bytes())).unwrap();
+    };
+    append("ab");
     let mut output = Output::new(broker, &topic);
     let mut run = Run::start(folder.path(), &["run", "-p", "exact", "-c", "run.toml"]);
     output.until(&mut run, &["a b"]);
@@ -184,16 +189,16 @@ fn the_broker_of_an_output_is_away(broker: &Broker) {
     let holds = |run: &mut Run, pairs: usize| {
         run.until_file(&path("deltas.jsonl"), |written| written.lines().count() == pairs);
     };
-    std::fs::write(path("feed.jsonl"), text_of("abc")).unwrap();
+    append("c");
     holds(&mut run, 3);
     run.says("an output is left behind, and the run goes on without it");
-    std::fs::write(path("feed.jsonl"), text_of("abcd")).unwrap();
+    append("d");
     holds(&mut run, 6);
     broker.restart();
     run.says("the output is back, and holds what the first one holds");
     let mut expected = vec!["a b", "a c", "a d", "b c", "b d", "c d"];
     output.until(&mut run, &expected);
-    std::fs::write(path("feed.jsonl"), text_of("abcde")).unwrap();
+    append("e");
     expected.extend(["a e", "b e", "c e", "d e"]);
     expected.sort_unstable();
     output.until(&mut run, &expected);

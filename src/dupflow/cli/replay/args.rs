@@ -169,8 +169,8 @@ pub struct Args {
 }
 
 impl Args {
-    /// The outputs, or why there is no such place. Those that are corrected are first: one of them decides how
-    /// much is read before anything is written.
+    /// The outputs, or why there is no such place. Those that are corrected are first: one of them decides
+    /// how much is read before anything is written.
     pub(super) fn outputs(&self) -> Result<Vec<OutputConfig>, String> {
         let of = |typed: &PathBuf| {
             let output = OutputConfig::from_typed(typed, self.emit, self.decisions, self.output_format)?;

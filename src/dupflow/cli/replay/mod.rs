@@ -190,17 +190,17 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     // A folder of records is checked with the inputs.
     let is_file = |path: &&Path| args.documents.is_file(args.emit, path);
     let outputs_of = |output| Some(("--output", Deployment::output(output).filter(is_file)?, beside(output)));
-    let others = [
+    let besides = [
         ("standard output", redirected.as_deref().filter(|_| is_stdout)),
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),
         ("--notices", args.notices.as_deref()),
     ];
     let none: &'static [&'static str] = &[];
-    let others = others.into_iter().filter_map(|(option, path)| Some((option, path?, none)));
+    let besides = besides.into_iter().filter_map(|(option, path)| Some((option, path?, none)));
     let of_views = views::files(&deployment.views, true);
     let of_views = of_views.iter().map(|(key, path, _)| (&**key, *path, none));
-    let written: Vec<_> = all_outputs.iter().filter_map(outputs_of).chain(others).chain(of_views).collect();
+    let written: Vec<_> = all_outputs.iter().filter_map(outputs_of).chain(besides).chain(of_views).collect();
     // Only process 0 writes.
     if args.processes.process.unwrap_or_default() == 0 && args.dry_run.is_none() {
         // A wrong --shard-size leaves the folder for a file, which seems not to be writable.

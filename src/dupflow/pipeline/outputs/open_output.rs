@@ -123,8 +123,8 @@ impl OpenOutput {
         Ok(())
     }
 
-    /// Takes an output over again that was left behind, and reads it back. `runs` are those whose marks it may
-    /// hold; any if there are none.
+    /// Takes an output over again that was left behind, and reads it back. `runs` are those whose marks it
+    /// may hold; any if there are none.
     pub(super) fn again(
         &mut self,
         runs: &BTreeSet<String>,

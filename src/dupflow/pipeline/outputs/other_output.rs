@@ -3,16 +3,16 @@
 //! With `on_failure = "stop"` its first failure ends the run. With `"wait"` it is *left behind*:
 //!
 //! ```text
-//!  open ── a call fails, or has no end within PATIENCE ──▶ behind ── opened again, and read back ──▶ corrected
-//!    ▲                                                       ▲ └ another attempt after a pause ┘         │
-//!    │                                                       └────────────── it fails ───────────────────┤
-//!    └────────────────────────────────────────────────────────────────────────────────────────────────────┘
+//!  open ── a call fails, or takes longer than PATIENCE ──▶ behind ── opened again, read back ──▶ corrected
+//!    ▲                                                      ▲ └─ another attempt after a pause        │
+//!    │                                                      └────────────── it fails ─────────────────┤
+//!    └────────────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! Each call of such an output has a thread of its own, since a sink may wait for its destination without
-//! limit; meanwhile the committer goes on. Nothing is queued: an output that is back is corrected from what is
-//! [in force](InForce). What was found there and is not this run's is no failure that passes, and ends the
-//! run.
+//! limit; meanwhile the committer goes on. Nothing is queued: an output that is back is corrected from what
+//! is [in force](InForce). What was found there and is not this run's is no failure that passes, and ends
+//! the run.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -89,7 +89,8 @@ pub(in crate::pipeline) struct Waits {
     /// Wakes the committer, once there is one.
     wake: Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>,
     rules: Option<Arc<OutputRules>>,
-    lineage: Option<String>,
+    /// What the outputs of its runs share, once the run is live; before it is not opened again.
+    lineage: Arc<OnceLock<Option<String>>>,
     /// The runs whose marks it may hold; any before it was taken over.
     runs: BTreeSet<String>,
     /// Failed attempts in a row.
@@ -109,11 +110,19 @@ impl Waits {
             metrics: Arc::clone(metrics),
             wake: Arc::default(),
             rules: None,
-            lineage: None,
+            lineage: Arc::default(),
             runs: BTreeSet::new(),
             failures: 0,
             why: None,
             life: Arc::default(),
+        }
+    }
+
+    /// This run has the output, which held this before.
+    fn taken_over(&mut self, standing: &Standing) {
+        self.runs.insert(self.run.clone());
+        if let Standing::At(mark) = standing {
+            self.runs.insert(mark.run.clone());
         }
     }
 }
@@ -180,10 +189,7 @@ impl OtherOutput {
         self.call(move |open, _| open.take_over(&first, lineage.as_deref(), &rules))?;
         let OutputPlace::Open(open) = &self.place else { return Ok(0) };
         if let Some(waits) = &mut self.waits {
-            waits.runs.insert(waits.run.clone());
-            if let Standing::At(mark) = &open.standing {
-                waits.runs.insert(mark.run.clone());
-            }
+            waits.taken_over(&open.standing);
         }
         Ok(open.epoch_before())
     }
@@ -220,8 +226,11 @@ impl OtherOutput {
     /// The run is live: corrects the output up to the mark of the first, if it is to be corrected. Otherwise
     /// it gets that mark too, if the first has a new one.
     pub(in crate::pipeline) fn live(&mut self, first: &Mark, is_marked: bool) -> Result<(), RunError> {
-        if let Some(waits) = &mut self.waits {
-            waits.lineage.clone_from(&first.lineage);
+        if let Some(waits) = &self.waits {
+            waits.lineage.get_or_init(|| first.lineage.clone());
+        }
+        if let OutputPlace::Behind(_, thread) = &self.place {
+            thread.unpark();
         }
         let first = first.clone();
         self.call(move |open, beat| open.live(&first, is_marked, beat))
@@ -280,9 +289,9 @@ impl OtherOutput {
     /// Writes out everything that is still buffered. Returns why the output is behind, if it is.
     pub(in crate::pipeline) fn finish(&mut self) -> Result<Option<String>, RunError> {
         self.call(|open, _| open.finish())?;
-        let why = self.waits.as_mut().and_then(|waits| waits.why.take());
+        let left = self.waits.as_mut().and_then(|waits| waits.why.take());
         let behind = |why| format!("{} is behind: {why}; the next start corrects it", self.name);
-        Ok(why.map(behind))
+        Ok(left.map(behind))
     }
 
     /// What a thread has sent about the output.
@@ -303,9 +312,12 @@ impl OtherOutput {
                 drop(open);
                 self.leave(error)
             }
-            CallStep::Opened(Ok(mut open)) => {
-                open.given(in_force)?;
-                self.place = OutputPlace::Open(open);
+            CallStep::Opened(Ok(mut back)) => {
+                if let Some(waits) = &mut self.waits {
+                    waits.taken_over(&back.standing);
+                }
+                back.given(in_force)?;
+                self.place = OutputPlace::Open(back);
                 let mark = first.clone();
                 self.call(move |open, beat| open.live(&mark, false, beat))?;
                 if matches!(self.place, OutputPlace::Open(_)) {
@@ -330,7 +342,7 @@ impl OtherOutput {
         work: impl FnOnce(&mut OpenOutput, &mut dyn FnMut()) -> Result<(), RunError> + Send + 'static,
     ) -> Result<(), RunError> {
         let Some(waits) = &self.waits else { return self.here(|open| work(open, &mut || ())) };
-        let mut open = match std::mem::replace(&mut self.place, OutputPlace::Moved) {
+        let mut moved = match std::mem::replace(&mut self.place, OutputPlace::Moved) {
             OutputPlace::Open(open) => open,
             other => {
                 self.place = other;
@@ -341,8 +353,8 @@ impl OtherOutput {
         let wake = Arc::clone(&waits.wake);
         let thread = start(move || {
             let beats = send.clone();
-            let done = work(&mut open, &mut || drop(beats.send(CallStep::Beat)));
-            tell(&send, CallStep::Ended(open, done), &wake);
+            let done = work(&mut moved, &mut || drop(beats.send(CallStep::Beat)));
+            tell(&send, CallStep::Ended(moved, done), &wake);
         })?;
         loop {
             match steps.recv_timeout(PATIENCE) {
@@ -371,7 +383,7 @@ impl OtherOutput {
             return Err(error);
         }
         // Its name is said beside.
-        let why = if let RunError::Output { error, .. } = &error { chain(error) } else { chain(&error) };
+        let why = if let RunError::Output { error: said, .. } = &error { chain(said) } else { chain(&error) };
         self.is_behind(&why);
         self.open_again()
     }
@@ -405,10 +417,10 @@ impl OtherOutput {
     fn open_again(&mut self) -> Result<(), RunError> {
         self.place = OutputPlace::Moved;
         let Some(waits) = &mut self.waits else { return Ok(()) };
-        let (open, wake, life) =
+        let (opens, wake, life) =
             (Arc::clone(&waits.open), Arc::clone(&waits.wake), Arc::downgrade(&waits.life));
         let (name, pipeline) = (self.name.clone(), self.pipeline.clone());
-        let (rules, runs, lineage) = (waits.rules.clone(), waits.runs.clone(), waits.lineage.clone());
+        let (rules, runs, lineage) = (waits.rules.clone(), waits.runs.clone(), Arc::clone(&waits.lineage));
         let pauses = ExponentialBuilder::new()
             .with_min_delay(FIRST_PAUSE)
             .with_max_delay(LONGEST_PAUSE)
@@ -416,7 +428,6 @@ impl OtherOutput {
             .build();
         let pauses = pauses.skip(waits.failures);
         waits.failures += 1;
-        waits.runs.insert(waits.run.clone());
         let (send, steps) = channel();
         let thread = start(move || {
             for pause in pauses {
@@ -425,18 +436,16 @@ impl OtherOutput {
                 if life.upgrade().is_none() {
                     return;
                 }
-                let attempt = rules.as_ref().map(|rules| {
-                    let sink = open()?;
+                let (Some(rules), Some(lineage)) = (&rules, lineage.get()) else { continue };
+                let attempt = opens().and_then(|sink| {
                     let mut open = Box::new(OpenOutput::new(name.clone(), sink, pipeline.clone()));
-                    open.again(&runs, lineage.as_deref(), rules)?;
-                    Ok(open)
+                    open.again(&runs, lineage.as_deref(), rules).map(|()| open)
                 });
                 match attempt {
-                    None => return,
-                    Some(Err(error)) if !is_final(&error) => {
+                    Err(error) if !is_final(&error) => {
                         tracing::debug!(output = name, why = chain(&error), "the output is still behind");
                     }
-                    Some(ended) => return tell(&send, CallStep::Opened(ended), &wake),
+                    ended => return tell(&send, CallStep::Opened(ended), &wake),
                 }
             }
         })?;
@@ -469,8 +478,8 @@ fn tell(send: &Sender<CallStep>, what: CallStep, wake: &OnceLock<Box<dyn Fn() + 
 /// Whether a failure is one of what was found, which no time mends.
 fn is_final(error: &RunError) -> bool {
     match error {
-        RunError::Output { error, .. } => is_final(error),
-        RunError::Sink(error) => error.kind() == io::ErrorKind::InvalidData,
+        RunError::Output { error: of_output, .. } => is_final(of_output),
+        RunError::Sink(of_place) => of_place.kind() == io::ErrorKind::InvalidData,
         _ => true,
     }
 }

@@ -3,6 +3,8 @@
 //! An `[[output]]` has the keys of `[sink]`, and is read in its place. The first output decides where a run
 //! begins: the others are written after it, and corrected to it where they are behind.
 
+use std::path::Path;
+
 use super::results::{self, EmitKind, OutputFormat};
 use super::sink::{self, SinkConfig};
 use crate::config::deployment::source::SourceConfig;
@@ -134,8 +136,8 @@ impl OutputConfig {
         let sink = sink::sink(settings);
         let first = Self::read(settings, source, sink, table.to_owned());
         if first.waits {
-            let what = "the first output decides where a run goes on, so the run waits for it or ends with it: \
-                put another output first, or take \"stop\"";
+            let what = "the first output decides where a run goes on, so the run waits for it or ends with \
+                it: put another output first, or take \"stop\"";
             settings.problem("sink.on_failure", ProblemKind::Contradiction(what.to_owned()));
         }
         first
@@ -162,9 +164,11 @@ impl OutputConfig {
                 this output first";
             settings.problem("sink.decisions", ProblemKind::Contradiction(what.to_owned()));
         }
-        if output.waits && !output.keeps_marks() {
+        let is_pipe = |path: &Path| path.metadata().is_ok_and(|found| !found.is_file());
+        let is_pipe = matches!(&output.sink, SinkConfig::Lines { path: Some(path), .. } if is_pipe(path));
+        if output.waits && (!output.keeps_marks() || is_pipe) {
             let what = "an output that waits is read back and corrected once it can be written again, and \
-                standard output and results of the end of a run are not: take \"stop\"";
+                standard output, pipes and results of the end of a run are not: take \"stop\"";
             settings.problem("sink.on_failure", ProblemKind::Contradiction(what.to_owned()));
         }
         output

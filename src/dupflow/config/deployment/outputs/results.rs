@@ -194,17 +194,17 @@ impl EmitKind {
                 Some("a run that goes on has no end at which this could be written: take `dupflow replay`")
             }
             ResultPlace::Topic if self.is_list() => Some(
-                "a list says at the end which documents stay, and a topic is told what each epoch changes: take \
-                \"decisions\", which say of each document which older one it repeats, also when that changes \
-                (\"current\"), or write the list to a file",
+                "a list says at the end which documents stay, and a topic is told what each epoch changes: \
+                take \"decisions\", which say of each document which older one it repeats, also when that \
+                changes (\"current\"), or write the list to a file",
             ),
             ResultPlace::Topic => (!self.is_of_changes()).then_some(
                 "a topic takes changes: set it to \"deltas\", \"cluster-deltas\" or \"decisions\", and \
                 sink.envelope to \"upsert\" for the pairs or the clusters as they are",
             ),
             ResultPlace::Tables if matches!(self, Self::Keep | Self::Remove) => Some(
-                "a database has both lists as views, kept and removed, of the pairs and documents in its tables: \
-                set it to \"pairs\"",
+                "a database has both lists as views, kept and removed, of the pairs and documents in its \
+                tables: set it to \"pairs\"",
             ),
             ResultPlace::Tables => (!self.has_similarities()).then_some(
                 "a database keeps pairs, clusters and documents: set it to \"pairs\", to \"deltas\" for \

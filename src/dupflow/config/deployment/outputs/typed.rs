@@ -15,8 +15,8 @@ use dupflow_connectors::sinks::DecisionMode;
 const TRANSACTION: Duration = Duration::from_secs(60);
 
 impl OutputConfig {
-    /// The output at a typed place: a file, "-", "sqlite:FILE", "postgres://…" or "kafka:TOPIC". A topic holds
-    /// pairs and clusters as they are, by their changes.
+    /// The output at a typed place: a file, "-", "sqlite:FILE", "postgres://…" or "kafka:TOPIC". A topic
+    /// holds pairs and clusters as they are, by their changes.
     ///
     /// # Errors
     /// Why there is no such place.
@@ -37,8 +37,11 @@ impl OutputConfig {
         let is_topic = matches!(sink, SinkConfig::Kafka { .. });
         Ok(Self {
             table: format!("--output {sink}"),
-            decisions: decisions
-                .unwrap_or_else(|| if is_topic { DecisionMode::Current } else { DecisionMode::First }),
+            decisions: decisions.unwrap_or(if is_topic {
+                DecisionMode::Current
+            } else {
+                DecisionMode::First
+            }),
             format: match &sink {
                 SinkConfig::Lines { path, .. } if emit.copied().is_none() => {
                     format.unwrap_or_else(|| OutputFormat::of_name(path.as_deref()))
@@ -83,8 +86,8 @@ impl OutputConfig {
         }
         let corrected = outputs.iter().filter(|output| output.is_corrected()).count();
         if emit.is_of_changes() && corrected > 0 && corrected < outputs.len() {
-            let what = "a file gets changes epoch by epoch, and a topic and tables in one step at the end: take \
-                --emit pairs or clusters, or one replay for each";
+            let what = "a file gets changes epoch by epoch, and a topic and tables in one step at the end: \
+                take --emit pairs or clusters, or one replay for each";
             return Some(what.to_owned());
         }
         outputs.iter().enumerate().find_map(|(at, output)| {
@@ -96,11 +99,10 @@ impl OutputConfig {
 
 /// The place that is typed.
 fn place(typed: &Path) -> Result<SinkConfig, String> {
-    let text = typed.to_str();
-    if let Some(topic) = text.and_then(|typed| typed.strip_prefix("kafka:")) {
+    if let Some(topic) = typed.to_str().and_then(|text| text.strip_prefix("kafka:")) {
         return topic_of(topic);
     }
-    match text.and_then(TablesConfig::from_typed) {
+    match typed.to_str().and_then(TablesConfig::from_typed) {
         Some(tables) => tables.map(SinkConfig::Tables),
         None => {
             let path = Some(typed.to_owned()).filter(|path| path != Path::new("-"));
