@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use dupflow::core::doc::{DocId, Position};
+use dupflow::core::doc::DocId;
 use dupflow::core::hash::mix;
-use rdkafka::consumer::{BaseConsumer, Consumer as _};
-use rdkafka::{Message as _, Offset, TopicPartitionList};
 
 use crate::broker::Broker;
+use crate::committed::{Committed, committed, ends};
 use crate::compacted;
 use crate::decisions;
 use crate::options::Options;
@@ -25,69 +24,21 @@ const POINTS: &[&str] = &["transaction-sent", "transaction-committed", "commit",
 const PARTITIONS: i32 = 3;
 
 /// All committed values of a topic, partition by partition, in order.
-fn committed(broker: &Broker, topic: &str) -> Vec<Option<String>> {
-    committed_records(broker, topic).into_iter().map(|record| record.value).collect()
-}
-
-/// A committed record.
-struct Committed {
-    position: Position,
-    key: String,
-    value: Option<String>,
-    /// Unix seconds.
-    ts: Option<f64>,
-}
-
-/// All committed records of a topic, partition by partition, in order.
-fn committed_records(broker: &Broker, topic: &str) -> Vec<Committed> {
-    let settings = [
-        ("group.id", "exactly-once"),
-        ("isolation.level", "read_committed"),
-        ("enable.auto.commit", "false"),
-        ("enable.partition.eof", "true"),
-    ];
-    let client = broker.connection().consumer("reader", &settings).unwrap();
-    let metadata = client.fetch_metadata(Some(topic), BOUND).unwrap();
-    let partitions = metadata.topics().first().map_or(0, |found| found.partitions().len());
-    let mut records = Vec::new();
-    for partition in 0..i32::try_from(partitions).unwrap() {
-        let mut one = TopicPartitionList::new();
-        one.add_partition_offset(topic, partition, Offset::Beginning).unwrap();
-        client.assign(&one).unwrap();
-        loop {
-            match client.poll(BOUND) {
-                Some(Ok(record)) => {
-                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                    let position = Position {
-                        partition: u32::try_from(partition).unwrap(),
-                        offset: u64::try_from(record.offset()).unwrap(),
-                    };
-                    let millis = record.timestamp().to_millis();
-                    let ts = millis.map(|millis| Duration::from_millis(millis.cast_unsigned()).as_secs_f64());
-                    let (key, value) =
-                        (record.key().map(text).unwrap_or_default(), record.payload().map(text));
-                    records.push(Committed { position, key, value, ts });
-                }
-                Some(Err(rdkafka::error::KafkaError::PartitionEOF(at))) if at == partition => break,
-                Some(Err(error)) => println!("reading {topic}: {error}"),
-                None => panic!("{topic} cannot be read"),
-            }
-        }
-    }
-    records
+fn values(broker: &Broker, topic: &str) -> Vec<Option<String>> {
+    committed(broker, topic).into_iter().map(|record| record.value).collect()
 }
 
 /// The accumulated pairs of the output; an error if a pair is added twice, or removed while absent.
 fn output(broker: &Broker, topic: &str) -> Result<Pairs, String> {
     let mut pairs = Pairs::new();
-    let lines: Vec<String> = committed(broker, topic).into_iter().flatten().collect();
+    let lines: Vec<String> = values(broker, topic).into_iter().flatten().collect();
     place::apply(lines.iter().map(String::as_str), &mut pairs)?;
     Ok(pairs)
 }
 
 /// The last mark of the output: offsets, whether it is in correction, and the pipeline.
 fn mark(broker: &Broker, topic: &str) -> Option<(BTreeMap<String, u64>, bool, String)> {
-    let records = committed(broker, topic).into_iter().flatten();
+    let records = values(broker, topic).into_iter().flatten();
     let mut records = records.map(|record| serde_json::from_str::<serde_json::Value>(&record).unwrap());
     // The topic also holds claims of runs.
     let mark = records.rfind(|record| record.get("progress").is_some())?;
@@ -95,19 +46,6 @@ fn mark(broker: &Broker, topic: &str) -> Option<(BTreeMap<String, u64>, bool, St
     let next = next.iter().map(|(partition, next)| (partition.clone(), next.as_u64().unwrap())).collect();
     let in_correction = mark["in_correction"].as_bool().unwrap_or(false);
     Some((next, in_correction, mark["pipeline"].as_str().unwrap_or_default().to_owned()))
-}
-
-/// End offsets of the input.
-fn ends(broker: &Broker, topic: &str) -> BTreeMap<String, u64> {
-    let client: BaseConsumer<_> =
-        broker.connection().consumer("reader", &[("group.id", "exactly-once")]).unwrap();
-    let end = |partition| {
-        let (_, high) = client.fetch_watermarks(topic, partition, BOUND).unwrap();
-        (partition.to_string(), u64::try_from(high).unwrap())
-    };
-    let metadata = client.fetch_metadata(Some(topic), BOUND).unwrap();
-    let partitions = metadata.topics().first().map_or(0, |found| found.partitions().len());
-    (0..i32::try_from(partitions).unwrap()).map(end).collect()
 }
 
 struct Scene<'a> {
@@ -244,7 +182,7 @@ impl Scene<'_> {
     /// How the rows of views differ from those of the pairs, and of this number of documents if it is known.
     fn rows(&self, pairs: &Pairs, documents: Option<usize>) -> Result<Option<String>, String> {
         let lines: Vec<String> =
-            committed(self.broker, &format!("{}-rows", self.output)).into_iter().flatten().collect();
+            values(self.broker, &format!("{}-rows", self.output)).into_iter().flatten().collect();
         let found = sides::accumulated(lines.iter().map(String::as_str))?;
         let held = || {
             let values = found.iter().map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap());
@@ -260,7 +198,7 @@ impl Scene<'_> {
     fn decisions(&mut self) -> Vec<String> {
         let number = |value: &serde_json::Value| value.as_u64().unwrap();
         let mut moments: Vec<decisions::Moment> = Vec::new();
-        for value in committed(self.broker, &self.progress()).into_iter().flatten() {
+        for value in values(self.broker, &self.progress()).into_iter().flatten() {
             let mark: serde_json::Value = serde_json::from_str(&value).unwrap();
             let Some(next) = mark["progress"]["next"].as_object() else { continue };
             let next = next.iter().map(|(p, next)| (p.parse().unwrap(), number(next))).collect();
@@ -273,7 +211,7 @@ impl Scene<'_> {
         let read = |Committed { key, value, .. }| {
             (key, value.map(|text: String| serde_json::from_str(&text).unwrap()))
         };
-        let records: Vec<_> = committed_records(self.broker, &self.output).into_iter().map(read).collect();
+        let records: Vec<_> = committed(self.broker, &self.output).into_iter().map(read).collect();
         self.verdict.decisions = records.len();
         let event = |Committed { position, key, value, ts }| {
             let id = DocId::new(&key).unwrap();
@@ -285,7 +223,7 @@ impl Scene<'_> {
             };
             decisions::Event { position, id, text: value.map(text), ts }
         };
-        let events: Vec<_> = committed_records(self.broker, &self.input).into_iter().map(event).collect();
+        let events: Vec<_> = committed(self.broker, &self.input).into_iter().map(event).collect();
         decisions::problems(self.options, &events, &moments, &records)
     }
 
@@ -333,7 +271,7 @@ impl Scene<'_> {
                 self.verdict.pairs = found.len();
                 let problem = place::compare(&found, &self.place.expected(feed, &pipeline));
                 let of_views = self.rows(&found, Some(sides::alive(feed))).unwrap_or_else(Some);
-                let notices = committed(self.broker, &format!("{}-notices", self.output));
+                let notices = values(self.broker, &format!("{}-notices", self.output));
                 let notices = sides::accumulated(notices.iter().flatten().map(String::as_str));
                 let fresh = sides::fresh_notices(&self.place, feed, &pipeline);
                 let of_watches = notices.map_or_else(Some, |noticed| sides::compare(&noticed, &fresh));
@@ -404,7 +342,7 @@ pub(crate) fn run(options: &Options) -> Option<Verdict> {
         scene.problem("the writer did not end well".to_owned());
     }
     if options.compacted {
-        let left = committed(&broker, &scene.input).len();
+        let left = values(&broker, &scene.input).len();
         println!("{left} of {events} records have not been compacted away");
     }
     if place::wait(&mut writer, Duration::from_secs(600)) != Some(true) {

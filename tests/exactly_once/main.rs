@@ -47,6 +47,9 @@
 #[path = "../kafka/broker.rs"]
 mod broker;
 #[cfg(feature = "kafka")]
+#[path = "../kafka/committed.rs"]
+mod committed;
+#[cfg(feature = "kafka")]
 mod compacted;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod databases;
