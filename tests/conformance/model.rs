@@ -1,7 +1,7 @@
 //! The model: what a fresh replay of the surviving documents gives, in another order than that of the feed.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -139,7 +139,7 @@ impl Model {
     }
 
     /// The cells of the lines of an output.
-    fn replay(&self, folder: &PathBuf, words: &str, output: &str) -> Vec<BTreeMap<String, String>> {
+    fn replay(&self, folder: &Path, words: &str, output: &str) -> Vec<BTreeMap<String, String>> {
         let ended = dupflow(folder, &format!("replay -q --workers 1 {words}")).output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.success() || said.contains("no document"), "{words}: {said}");

@@ -1,6 +1,6 @@
 //! What a replay writes at each place: into a new file and over an old one, killed while it is written, on a
-//! full disk, with another threshold. The rows are those of a replay of the survivors to lines; a file that is
-//! written at the end is there as a whole, the old one or the new one.
+//! full disk, with another threshold. The rows are those of a replay of the survivors to lines; a file that
+//! is written at the end is there as a whole, the old one or the new one.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -231,9 +231,8 @@ impl<'a> Scene<'a> {
         if ended.code != Some(0) {
             return Err(format!("a run does not end well: {ended:?}"));
         }
-        let held = Some((self.lines(), self.threshold.to_owned()));
+        self.hold(without);
         for at in (0..self.outputs.len()).filter(|at| Some(*at) != without) {
-            self.outputs[at].held.clone_from(&held);
             self.check(at, self.lines(), self.threshold)?;
         }
         if let Some(sides) = &self.sides {
@@ -246,6 +245,13 @@ impl<'a> Scene<'a> {
             )?;
         }
         Ok(())
+    }
+
+    /// Notes that a run has ended well, with all outputs but one if its number is given.
+    pub(crate) fn hold(&mut self, without: Option<usize>) {
+        let held = Some((self.lines(), self.threshold.to_owned()));
+        let outputs = self.outputs.iter_mut().enumerate().filter(|(at, _)| Some(*at) != without);
+        outputs.for_each(|(_, output)| output.held.clone_from(&held));
     }
 
     /// Compares an output with the model.

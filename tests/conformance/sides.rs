@@ -2,6 +2,7 @@
 //! or in the transaction of the first output.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::cells::Cell;
 use crate::feed;
@@ -108,7 +109,7 @@ impl Sides {
         };
         let (database, table) = match &servers.postgres {
             Some(server) if self.is_server => {
-                (Database::Postgres(server.clone()), format!("{}_{table}", self.first))
+                (Database::Postgres(Arc::clone(server)), format!("{}_{table}", self.first))
             }
             _ => (Database::Sqlite(folder.join(format!("mnt/disk/{}.db", self.first))), table.clone()),
         };

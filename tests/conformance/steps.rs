@@ -76,7 +76,7 @@ impl Scene<'_> {
                 self.complete("", None)
             }
             Step::Kill => {
-                for _ in 0..2 {
+                for _ in 0..self.kills.each_step() {
                     let pieces = 3 + self.random(8);
                     self.grow(pieces);
                     self.kill("")?;
@@ -119,6 +119,9 @@ impl Scene<'_> {
             if ![None, Some(0)].contains(&ended.code) {
                 return Err(format!("it failed by itself: {ended:?}"));
             }
+            if ended.code == Some(0) {
+                self.hold(None);
+            }
             return self.check_durable();
         }
         let target = random.0 % self.outputs.len();
@@ -147,7 +150,11 @@ impl Scene<'_> {
             Some(false) => {
                 Err(format!("it failed by itself: {}", std::fs::read_to_string(self.path("log")).unwrap()))
             }
-            _ => self.check_durable(),
+            Some(true) => {
+                self.hold(None);
+                self.check_durable()
+            }
+            None => self.check_durable(),
         }
     }
 
