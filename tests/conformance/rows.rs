@@ -50,7 +50,17 @@ pub(crate) fn cells(object: &Map<String, Value>) -> BTreeMap<String, String> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    object.iter().map(|(name, value)| (name.clone(), cell(&text(value)))).collect()
+    let mut all = BTreeMap::new();
+    for (name, value) in object {
+        match value.as_object() {
+            // Formats with columns have a column for each key.
+            Some(inner) => {
+                all.extend(cells(inner).into_iter().map(|(key, text)| (format!("{name}_{key}"), text)))
+            }
+            None => drop(all.insert(name.clone(), cell(&text(value)))),
+        }
+    }
+    all
 }
 
 /// The rows of a line of JSON: a cluster has one for each member, as in formats with columns.
