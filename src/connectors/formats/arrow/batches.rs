@@ -14,10 +14,14 @@ use arrow_ipc::{MessageHeader, root_as_footer, root_as_message};
 use arrow_schema::SchemaRef;
 
 use super::super::bad_record::BadRecord;
-use super::format::FILE;
+use super::magic::FILE;
 
 /// Bytes of a batch after decompression, inclusive: 4 GiB.
 const MAX_BATCH_BYTES: u64 = 4 << 30;
+
+/// Words of zeros behind the first bytes of a file, inclusive: up to the next 64 bytes, to which some writers
+/// align.
+const MAX_ZEROS: usize = 14;
 
 /// Bytes of what describes a message, inclusive: 256 MiB.
 const MAX_HEAD_BYTES: u32 = 256 << 20;
@@ -35,6 +39,8 @@ pub(super) struct Batches {
     count: usize,
     /// Whether a footer follows; `None`: nothing has been read yet.
     is_file: Option<bool>,
+    /// Words of zeros that may still follow the first bytes of a file.
+    zeros: usize,
     /// Whether lengths have marks before them, as since the version 0.15 of the format.
     has_marks: bool,
     /// Whether the end was reached, and by its mark.
@@ -50,6 +56,7 @@ impl Batches {
             decoded: VecDeque::new(),
             count: 0,
             is_file: None,
+            zeros: 0,
             has_marks: false,
             is_over: false,
             is_ended: false,
@@ -95,6 +102,7 @@ impl Batches {
             self.is_file = Some(is_file);
             if is_file {
                 self.take(FILE.len() as u64)?;
+                self.zeros = MAX_ZEROS;
             }
         }
         let length = self.head_length()?.unwrap_or_default();
@@ -136,6 +144,11 @@ impl Batches {
             };
         }
         let mut length = self.four()?;
+        while length == [0; 4] && self.zeros > 0 {
+            self.zeros -= 1;
+            length = self.four()?;
+        }
+        self.zeros = 0;
         if length == [0xff; 4] {
             self.has_marks = true;
             length = self.four()?;

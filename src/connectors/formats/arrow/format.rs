@@ -6,6 +6,7 @@ use super::super::format::{
     FileKind, FormatEntry, OpenedRecords, RawRecords, StoredFile, no_refusal, not_begun,
 };
 use super::super::pages::SharedPages;
+use super::magic::{FILE, is_stream};
 
 /// Arrow IPC.
 pub(in crate::formats) const ARROW: FormatEntry = FormatEntry {
@@ -25,15 +26,6 @@ pub(in crate::formats) const ARROW: FormatEntry = FormatEntry {
     refuse: no_refusal,
     copy,
 };
-
-/// The first bytes of a file; what follows them is a stream, and then a footer.
-pub(super) const FILE: &[u8] = b"ARROW1\0\0";
-
-/// Whether bytes begin as a stream does: a mark of continuation, and the length of the first message, which is
-/// below 16 MiB and no end of a stream.
-fn is_stream(beginning: &[u8]) -> bool {
-    matches!(beginning, [0xff, 0xff, 0xff, 0xff, a, b, c, 0, ..] if [*a, *b, *c] != [0; 3])
-}
 
 #[cfg(feature = "arrow")]
 fn open(file: StoredFile<'_>) -> io::Result<OpenedRecords> {

@@ -5,6 +5,7 @@ mod batches;
 #[cfg(feature = "arrow")]
 mod cells;
 mod format;
+mod magic;
 #[cfg(feature = "arrow")]
 mod rows;
 

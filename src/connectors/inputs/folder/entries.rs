@@ -132,7 +132,8 @@ pub(crate) fn holds_records(path: &Path, layout: &InputLayout) -> bool {
 }
 
 /// Whether a file whose name says nothing begins as a container of records does. Items of Scrapy (`.jl`)
-/// begin with `{`, compressed or not, which programs in Julia do not; so do parts that Spark and Hadoop write.
+/// begin with `{`, compressed or not, which programs in Julia do not; so do parts that Spark and Hadoop
+/// write.
 fn begins_with_records(path: &Path, name: &str) -> bool {
     let is_list = is_item_list(name);
     let head = || -> io::Result<Vec<u8>> {
