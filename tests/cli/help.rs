@@ -46,7 +46,7 @@ fn every_command_explains_its_options() {
         ["-p, --pipeline <PIPELINE>", "[default: minhash]", "--set <KEY=VALUE>", "--set threshold=0.7"];
     let replay = [
         "[INPUT]...",
-        "-o, --output <FILE>",
+        "-o, --output <PLACE>",
         "--emit <WHAT>",
         "--epoch <RULE>",
         "[default: events:1000]",

@@ -30,16 +30,16 @@ fn is_read_everywhere(name: &str, bytes: &[u8], options: &str, expected: &str) {
     place.file("x.gz", gzip(bytes));
     let inputs = [name, "in", "x.gz", if name.ends_with("json") { name } else { "unnamed" }];
     for input in inputs {
-        let run = place.run(&format!("replay -q --emit keep {options} {input}"));
+        let run = place.run(&format!("replay -q --emit keep {options}{input}"));
         assert_eq!((run.code, &*run.out), (0, expected), "{name}, {input}: {run:?}");
     }
-    let run = place.run_with(&format!("replay -q --emit keep {options} -"), |input| {
+    let run = place.run_with(&format!("replay -q --emit keep {options}-"), |input| {
         input.write_all(bytes).unwrap();
     });
     assert_eq!((run.code, &*run.out), (0, expected), "{name}: {run:?}");
     // What is cut is said, and lists fail.
     place.file(name, &bytes[..bytes.len() - bytes.len() / 4]);
-    let run = place.run(&format!("replay -q --emit keep {options} {name}"));
+    let run = place.run(&format!("replay -q --emit keep {options}{name}"));
     assert_eq!((run.code, &*run.out), (if run.code == 2 { 2 } else { 1 }, ""), "{name}: {run:?}");
 }
 
@@ -74,7 +74,7 @@ fn archives_in_arc_are_records() {
         + &record("dns:example.com", "text/dns", "example.com. 1 IN A 1.2.3.4")
         + &record("http://example.com/b", "text/html", &page.replace("bridge", "road and another text"));
     let expected = "{\"id\":\"http://example.com/a\"}\n{\"id\":\"http://example.com/b\"}\n";
-    is_read_everywhere("x.arc", arc.as_bytes(), "--warc-id uri", expected);
+    is_read_everywhere("x.arc", arc.as_bytes(), "--warc-id uri ", expected);
 }
 
 #[test]

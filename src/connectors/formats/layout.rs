@@ -228,8 +228,8 @@ pub fn instead_of(path: &Path) -> Option<&'static str> {
         }
         "duckdb" | "ddb" => "DuckDB reads a file named .parquet",
         "arrows" => {
-            "rows are an Arrow file and no stream: name it .arrow; records that are copied keep the format of \
-             their input"
+            "rows are an Arrow file and no stream: name it .arrow; records that are copied keep the format \
+             of their input"
         }
         "orc" | "avro" | "h5" | "hdf5" | "pkl" | "pickle" | "npy" => "name it .parquet or .jsonl",
         "xml" | "pdf" | "docx" => "name it .jsonl or .csv",

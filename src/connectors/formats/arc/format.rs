@@ -30,7 +30,7 @@ pub(in crate::formats) const ARC: FormatEntry = FormatEntry {
 };
 
 fn copy(_: StoredFile<'_>, _: &SharedPages) -> io::Result<RawRecords> {
-    let why = "records of an ARC archive are not copied: --emit keep names those to keep, or write it as WARC \
-               first: warcio recompress FILE out.warc.gz";
+    let why = "records of an ARC archive are not copied: --emit keep names those to keep, or write it as \
+               WARC first: warcio recompress FILE out.warc.gz";
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }

@@ -39,7 +39,7 @@ fn open(_: StoredFile<'_>) -> io::Result<OpenedRecords> {
 }
 
 fn copy(_: StoredFile<'_>, _: &SharedPages) -> io::Result<RawRecords> {
-    let why = "rows of Arrow files and streams are not copied: --emit keep names those to keep, or write it as \
-               Parquet first";
+    let why = "rows of Arrow files and streams are not copied: --emit keep names those to keep, or write it \
+               as Parquet first";
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }

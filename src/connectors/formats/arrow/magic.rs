@@ -3,8 +3,8 @@
 /// Those of a file; zeros may follow them, then a stream, and then a footer.
 pub(super) const FILE: &[u8] = b"ARROW1\0\0";
 
-/// Whether bytes begin as a stream does: a mark of continuation, and the length of the first message, which is
-/// below 16 MiB and no end of a stream.
+/// Whether bytes begin as a stream does: a mark of continuation, and the length of the first message, which
+/// is below 16 MiB and no end of a stream.
 pub(super) fn is_stream(beginning: &[u8]) -> bool {
     matches!(beginning, [0xff, 0xff, 0xff, 0xff, a, b, c, 0, ..] if [*a, *b, *c] != [0; 3])
 }

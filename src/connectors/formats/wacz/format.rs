@@ -29,7 +29,7 @@ pub(in crate::formats) const WACZ: FormatEntry = FormatEntry {
 };
 
 fn copy(_: StoredFile<'_>, _: &SharedPages) -> io::Result<RawRecords> {
-    let why = "records of a WACZ are not copied: --emit keep names those to keep, or unpack its archives first: \
-               unzip FILE 'archive/*'";
+    let why = "records of a WACZ are not copied: --emit keep names those to keep, or unpack its archives \
+               first: unzip FILE 'archive/*'";
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }
