@@ -2,9 +2,9 @@
 //!
 //! The bytes of an array, or of several after each other -> a line for each element, so that all rules for
 //! lines are those for elements: line n is element n. Only what is between tokens changes: line ends there
-//! are blanks. A line end within a string, where JSON has none, becomes a control character, so that the element
-//! stays bad and stays one. What is no element where one is expected is a line of its own, and a bad record.
-//! An array without its end is damage, as a compressed feed that ends early is.
+//! are blanks. A line end within a string, where JSON has none, becomes a control character, so that the
+//! element stays bad and stays one. What is no element where one is expected is a line of its own, and a bad
+//! record. An array without its end is damage, as a compressed feed that ends early is.
 
 use std::io::{self, BufRead, Read};
 
