@@ -55,7 +55,7 @@ pub(crate) fn cells(object: &Map<String, Value>) -> BTreeMap<String, String> {
         match value.as_object() {
             // Formats with columns have a column for each key.
             Some(inner) => {
-                all.extend(cells(inner).into_iter().map(|(key, text)| (format!("{name}_{key}"), text)))
+                all.extend(cells(inner).into_iter().map(|(key, text)| (format!("{name}_{key}"), text)));
             }
             None => drop(all.insert(name.clone(), cell(&text(value)))),
         }

@@ -213,9 +213,15 @@ impl CopyPass<'_> {
                     RecordParts::Cells(..) | RecordParts::Sealed => {}
                 }
                 let are_sealed = matches!(parts, RecordParts::Sealed);
-                let text = place.filter(|_| self.cuts);
-                let form =
-                    FileForm { format, compression, header, cells, are_sealed, text, of: read.input.name() };
+                let form = FileForm {
+                    format,
+                    compression,
+                    header,
+                    cells,
+                    are_sealed,
+                    text: place.filter(|_| self.cuts),
+                    of: read.input.name(),
+                };
                 self.begin(read, &form)?;
                 self.records(read, &form, &mut *raw)?;
             }

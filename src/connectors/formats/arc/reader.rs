@@ -73,14 +73,14 @@ impl<'l> ArcLine<'l> {
         let address = parts.next().filter(|address| address.contains(&b':'))?;
         middle.reverse();
         let media_type = *middle.get(2)?;
-        let date = std::str::from_utf8(middle.get(1)?).ok()?;
-        // A date of 14 digits, or of 12 without seconds.
-        let digits = date.bytes().all(|byte| byte.is_ascii_digit());
-        let part = |from: usize, to: usize| date.get(from..to);
+        // 14 digits, or 12 without seconds.
+        let digits = std::str::from_utf8(middle.get(1)?).ok()?;
+        let are_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+        let part = |from: usize, to: usize| digits.get(from..to);
         let (year, month, day, hour, minute) =
             (part(0, 4)?, part(4, 6)?, part(6, 8)?, part(8, 10)?, part(10, 12)?);
         let second = part(12, 14).unwrap_or("00");
-        let is_date = digits && matches!(date.len(), 12 | 14);
+        let is_date = are_digits && matches!(digits.len(), 12 | 14);
         let date = format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z");
         is_date.then_some(Self { address, date, media_type, length })
     }

@@ -29,8 +29,15 @@ pub(in crate::formats) const ARROW: FormatEntry = FormatEntry {
 
 #[cfg(feature = "arrow")]
 fn open(file: StoredFile<'_>) -> io::Result<OpenedRecords> {
+    use super::rows::{ArrowRows, Batches};
+
     let columns = file.columns.clone();
-    Ok(OpenedRecords::Rows(Box::new(super::rows::ArrowRows::new(file.decoded()?, columns))))
+    let batches = if file.beginning.starts_with(FILE) {
+        Batches::of_file(file.at_random()?)
+    } else {
+        Batches::of_stream(file.decoded()?)
+    };
+    Ok(OpenedRecords::Rows(Box::new(ArrowRows::new(batches, columns))))
 }
 
 #[cfg(not(feature = "arrow"))]

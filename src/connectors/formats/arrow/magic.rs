@@ -1,6 +1,6 @@
 //! First bytes.
 
-/// Those of a file; zeros may follow them, then a stream, and then a footer.
+/// Those of a file, which ends with the first six of them.
 pub(super) const FILE: &[u8] = b"ARROW1\0\0";
 
 /// Whether bytes begin as a stream does: a mark of continuation, and the length of the first message, which

@@ -1,14 +1,49 @@
 //! The rows of an Arrow file or stream.
 
 use std::io::BufRead;
+use std::sync::Arc;
 
-use arrow_schema::DataType;
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, SchemaRef};
 
 use super::super::bad_record::{BadRecord, RecordPlace};
 use super::super::columns::{GivenColumn, KeptRow, ReadColumns, caught};
 use super::super::rows::{Damage, FileRow, NextRow, RowReader, WantedColumns};
-use super::batches::{BatchError, Batches};
+use super::super::storage::RandomAccess;
 use super::cells::{ArrowColumn, ColumnPlace, paths};
+use super::file::FileBatches;
+use super::message::BatchError;
+use super::stream::StreamBatches;
+
+/// The batches of an input.
+pub(super) enum Batches {
+    File(FileBatches),
+    Stream(StreamBatches),
+}
+
+impl Batches {
+    pub(super) fn of_file(file: Arc<dyn RandomAccess>) -> Self {
+        Self::File(FileBatches::new(file))
+    }
+
+    pub(super) fn of_stream(bytes: Box<dyn BufRead + Send>) -> Self {
+        Self::Stream(StreamBatches::new(bytes))
+    }
+
+    fn schema(&mut self) -> Result<SchemaRef, BatchError> {
+        match self {
+            Self::File(file) => file.schema(),
+            Self::Stream(stream) => stream.schema(),
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>, BatchError> {
+        match self {
+            Self::File(file) => file.next(),
+            Self::Stream(stream) => stream.next(),
+        }
+    }
+}
 
 /// Reads one batch after another; a batch is in memory as a whole.
 pub(super) struct ArrowRows {
@@ -33,8 +68,8 @@ struct Places {
 }
 
 impl ArrowRows {
-    pub(super) fn new(bytes: Box<dyn BufRead + Send>, wanted: WantedColumns) -> Self {
-        Self { batches: Batches::new(bytes), wanted, places: None, batch: None, left: 0, row: 0 }
+    pub(super) fn new(batches: Batches, wanted: WantedColumns) -> Self {
+        Self { batches, wanted, places: None, batch: None, left: 0, row: 0 }
     }
 
     /// The wanted columns by the schema.
@@ -67,14 +102,14 @@ impl ArrowRows {
             fields: wanted.fields.iter().map(|field| find(field)).collect(),
             text,
         };
-        let Places { id, text, ts, op, fields, .. } = &places;
+        let Places { id, ts, op, fields, .. } = &places;
         let named = [(id, wanted.id.as_ref()), (ts, Some(&wanted.ts)), (op, Some(&wanted.op))];
         let named = named.into_iter().chain(fields.iter().zip(wanted.fields.iter().map(Some)));
         let named = named.filter_map(|(place, name)| Some((place.as_ref()?, name?)));
         let what = |kind: &DataType, name: &String| {
             format!("the column {name:?} is {kind}, which is not read: cast it")
         };
-        let unread = named.chain([(text, &wanted.text)]).find(|(place, _)| !place.is_read());
+        let unread = named.chain([(&places.text, &wanted.text)]).find(|(place, _)| !place.is_read());
         match unread.map(|(place, name)| (BadRecord::Unreadable, what(&place.kind, name))) {
             Some(error) => Err(error),
             None => Ok(places),
@@ -133,7 +168,7 @@ impl RowReader for ArrowRows {
     }
 
     fn notes(&self) -> Vec<String> {
-        let is_cut = self.batches.may_be_cut();
+        let is_cut = matches!(&self.batches, Batches::Stream(stream) if stream.may_be_cut());
         let note = "the stream has no mark of its end: if its writer did not finish, rows are missing";
         is_cut.then(|| note.to_owned()).into_iter().collect()
     }

@@ -1,5 +1,7 @@
 //! Files and streams of all types of columns, whole and damaged.
 
+#![cfg(feature = "arrow")]
+
 use std::io::Cursor;
 use std::sync::Arc;
 
@@ -16,7 +18,9 @@ use arrow_schema::{DataType, Field};
 
 use super::super::bad_record::BadRecord;
 use super::super::samples::{ReadResult, columns, harmed, texts};
-use super::rows::ArrowRows;
+use super::super::storage::InMemory;
+use super::magic::FILE;
+use super::rows::{ArrowRows, Batches};
 
 fn batch(of: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(of.into_iter().map(|(name, column)| (name, column, true)))
@@ -41,13 +45,18 @@ fn written(batches: &[RecordBatch], is_file: bool, compression: Option<Compressi
 }
 
 fn read(bytes: &[u8], fields: &[&str]) -> ReadResult {
-    ReadResult::read_all(ArrowRows::new(Box::new(Cursor::new(bytes.to_vec())), columns(fields)), 10_000)
+    let batches = if bytes.starts_with(FILE) {
+        Batches::of_file(Arc::new(InMemory::new(bytes.to_vec().into())))
+    } else {
+        Batches::of_stream(Box::new(Cursor::new(bytes.to_vec())))
+    };
+    ReadResult::read_all(ArrowRows::new(batches, columns(fields)), 10_000)
 }
 
-fn documents(count: usize, seed: u64) -> RecordBatch {
-    let texts = texts(count, seed);
+fn documents(count: u32, seed: u32) -> RecordBatch {
+    let texts = texts(count as usize, seed.into());
     batch(vec![
-        ("id", Arc::new(Int64Array::from_iter_values((0..count as i64).map(|id| id + seed as i64)))),
+        ("id", Arc::new(Int64Array::from_iter_values((seed..seed + count).map(i64::from)))),
         ("text", Arc::new(StringArray::from_iter_values(texts))),
     ])
 }
@@ -131,7 +140,7 @@ fn a_cut_file_is_never_taken_for_a_whole_one() {
     for compression in [None, Some(CompressionType::ZSTD)] {
         let file = written(&batches, true, compression);
         for end in (0..file.len()).step_by(3) {
-            let found = read(&file[..end], &[]);
+            let found = read(&[FILE, &file[FILE.len()..end.max(FILE.len())]].concat(), &[]);
             assert_eq!(found.damages.last().map(|damage| damage.ends), Some(true), "{end} of {}", file.len());
         }
         let stream = written(&batches, false, compression);

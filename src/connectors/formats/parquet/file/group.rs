@@ -30,8 +30,7 @@ impl RowReader for GroupRows {
         if self.left == 0 {
             return Ok(NextRow::End);
         }
-        let read = caught(|| self.advance());
-        match read {
+        match caught(|| self.advance()) {
             Ok(true) => {}
             Ok(false) => {
                 let cause = format!("its row group ends {} rows early", self.left);
