@@ -13,6 +13,10 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 
 use super::super::columns::{CellValue, ColumnCursor, LIST_LEVELS};
+use super::super::rows::INEXACT;
+
+/// Elements of a list that is read, inclusive.
+const MAX_ELEMENTS: usize = 4 << 20;
 
 /// Where a column is in the batches of an input: the index of each field on the path to it.
 #[derive(Clone, Debug)]
@@ -119,8 +123,12 @@ impl ColumnCursor for ArrowColumn {
         self.at(&*self.array, self.row, self.place.steps.get(1..).unwrap_or_default())
     }
 
-    fn is_single(&self) -> bool {
-        matches!(self.place.kind, DataType::Float16 | DataType::Float32)
+    fn inexact(&self) -> (&'static str, f64) {
+        match self.place.kind {
+            DataType::Float16 => ("Float16", 2_048.0),
+            DataType::Float32 => ("Float32", 16_777_216.0),
+            _ => ("Float64", INEXACT),
+        }
     }
 }
 
@@ -196,6 +204,10 @@ impl ArrowColumn {
         steps: &[usize],
     ) -> CellValue<'a> {
         let Some((from, to)) = range else { return CellValue::Null };
+        // Few bytes may state many elements: of runs, of no bytes each, or those of other lists too.
+        if to.saturating_sub(from) > MAX_ELEMENTS {
+            return CellValue::TooLong;
+        }
         let cells = (from..to).map(|place| self.at(values, place, steps));
         let cells: Vec<_> = cells.filter(|cell| self.counts || *cell != CellValue::Null).collect();
         if cells.is_empty() && !self.counts { CellValue::Null } else { CellValue::List(cells) }
@@ -234,7 +246,7 @@ fn scalar(array: &dyn Array, row: usize) -> CellValue<'_> {
         DataType::Decimal128(_, scale) => CellValue::of_decimal(number!(Decimal128Type), *scale),
         DataType::Decimal256(_, scale) => {
             let number = number!(Decimal256Type).to_i128();
-            number.map_or(CellValue::Null, |number| CellValue::of_decimal(number, *scale))
+            number.map_or(CellValue::Float(f64::NAN), |number| CellValue::of_decimal(number, *scale))
         }
         DataType::Date32 => CellValue::of_time(i64::from(number!(Date32Type)) * 86_400, 1),
         DataType::Date64 => CellValue::of_time(number!(Date64Type), 1_000),

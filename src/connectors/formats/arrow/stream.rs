@@ -69,7 +69,10 @@ impl StreamBatches {
             // What the decoder still holds has no body.
             self.decode(vec![0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])?;
             self.is_over = true;
-            return Ok(());
+            // A compressed input is checked where it ends.
+            let is_last = self.bytes.fill_buf().map_err(|error| failed(&error))?.is_empty();
+            let more = || unreadable("bytes follow the end of the stream, which are not read".to_owned());
+            return is_last.then_some(()).ok_or_else(more);
         }
         if length > MAX_HEAD_BYTES {
             return Err(unreadable(format!("a message has a head of {length} bytes")));

@@ -55,8 +55,9 @@ pub(crate) trait ColumnCursor {
     /// The value of the present row.
     fn value(&self) -> CellValue<'_>;
 
-    /// Whether its numbers have 32 bits, or fewer, with a fraction.
-    fn is_single(&self) -> bool;
+    /// What its numbers with a fraction are called, and from where on, in absolute value, they do not hold
+    /// every whole number.
+    fn inexact(&self) -> (&'static str, f64);
 }
 
 impl<C: ColumnCursor> ReadColumns<C> {
@@ -99,7 +100,7 @@ impl<C: ColumnCursor> ReadColumns<C> {
 
     /// The id; `None` for null.
     fn id(&self) -> Result<Option<Vec<u8>>, (BadRecord, String)> {
-        self.id.as_ref().map_or(Ok(None), |id| id.value().id_of(id.is_single()))
+        self.id.as_ref().map_or(Ok(None), |id| id.value().id_of(id.inexact()))
     }
 
     fn values(&self, row: &mut FileRow) -> Result<(), (BadRecord, String)> {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
-use super::super::rows::{INEXACT, found, no_time};
+use super::super::rows::{found, no_time};
 use crate::instant;
 use dupflow_core::text::Given;
 
@@ -23,6 +23,8 @@ pub(crate) enum CellValue<'a> {
     /// Bytes of a column in which all values have the same length.
     Fixed(&'a [u8]),
     List(Vec<Self>),
+    /// A list of more elements than a record has bytes.
+    TooLong,
 }
 
 impl CellValue<'_> {
@@ -33,7 +35,7 @@ impl CellValue<'_> {
         Self::Seconds(value.div_euclid(parts) as f64 + value.rem_euclid(parts) as f64 / parts as f64)
     }
 
-    /// A decimal with this number of digits after the point; null for one that needs more than 128 bits.
+    /// A decimal with this number of digits after the point; no number for one that needs more than 128 bits.
     #[cfg(feature = "arrow")]
     pub(crate) fn of_decimal(number: i128, scale: i8) -> Self {
         let zeros = || 10_i128.checked_pow(u32::from(scale.unsigned_abs()));
@@ -41,7 +43,7 @@ impl CellValue<'_> {
             Ok(scale) => Self::Decimal(number, scale),
             Err(_) => zeros()
                 .and_then(|zeros| number.checked_mul(zeros))
-                .map_or(Self::Null, |number| Self::Decimal(number, 0)),
+                .map_or(Self::Float(f64::NAN), |number| Self::Decimal(number, 0)),
         }
     }
 
@@ -50,6 +52,7 @@ impl CellValue<'_> {
         let mut text = String::new();
         match self {
             Self::Null => return Ok(None),
+            Self::TooLong => return Err((BadRecord::TooLong, "a list".to_owned())),
             Self::Bytes(bytes) | Self::Fixed(bytes) => return Ok(Some(bytes.to_vec())),
             Self::List(values) => {
                 let mut joined = Vec::new();
@@ -90,12 +93,12 @@ impl CellValue<'_> {
         }
     }
 
-    /// The value as the id of a record, of a column whose numbers have 32 bits or fewer (`is_single`) or 64.
+    /// The value as the id of a record; numbers with a fraction are called `name`, and hold every whole number
+    /// below `inexact`.
     ///
     /// # Errors
     /// If it is a number that stands for several whole numbers.
-    pub(crate) fn id_of(self, is_single: bool) -> Result<Option<Vec<u8>>, (BadRecord, String)> {
-        let (name, inexact) = if is_single { ("FLOAT", 16_777_216.0) } else { ("DOUBLE", INEXACT) };
+    pub(crate) fn id_of(self, (name, inexact): (&str, f64)) -> Result<Option<Vec<u8>>, (BadRecord, String)> {
         match self {
             Self::Float(id) if id.is_nan() || id.abs() >= inexact => {
                 let cause = format!(
@@ -119,7 +122,7 @@ impl CellValue<'_> {
             Self::Fixed(bytes) if given == Given::Fingerprint(8 * bytes.len()) => {
                 return Ok(Some(hex(bytes)));
             }
-            Self::Null | Self::Bytes(_) | Self::Fixed(_) => return self.bytes(),
+            Self::Null | Self::Bytes(_) | Self::Fixed(_) | Self::TooLong => return self.bytes(),
             Self::List(elements) => elements,
             _ => alone,
         };
@@ -156,14 +159,19 @@ impl CellValue<'_> {
             Self::Signed(value) => *value >= 0,
             Self::Decimal(number, scale) => *scale == 0 && u64::try_from(*number).is_ok(),
             Self::Unsigned(_) | Self::Uuid(_) | Self::Bytes(_) | Self::Fixed(_) => true,
-            Self::Null | Self::Bool(_) | Self::Float(_) | Self::Seconds(_) | Self::List(_) => false,
+            Self::Null
+            | Self::Bool(_)
+            | Self::Float(_)
+            | Self::Seconds(_)
+            | Self::List(_)
+            | Self::TooLong => false,
         }
     }
 
     /// A feature as JSON; what is neither a whole number nor a text is a value that no feature has.
     fn feature(&self) -> Result<serde_json::Value, (BadRecord, String)> {
         Ok(match self {
-            Self::Null | Self::List(_) => serde_json::Value::Null,
+            Self::Null | Self::List(_) | Self::TooLong => serde_json::Value::Null,
             Self::Bool(value) => (*value).into(),
             Self::Signed(value) => (*value).into(),
             Self::Unsigned(value) => (*value).into(),
@@ -204,7 +212,7 @@ impl CellValue<'_> {
                 let seconds = std::str::from_utf8(text).ok().and_then(instant::of_text);
                 return seconds.map(Some).ok_or_else(|| (BadRecord::BadTs, no_time(text)));
             }
-            Self::Bool(_) | Self::Uuid(_) | Self::List(_) => None,
+            Self::Bool(_) | Self::Uuid(_) | Self::List(_) | Self::TooLong => None,
         };
         let seconds = seconds.filter(|seconds| seconds.is_finite());
         seconds.map(Some).ok_or_else(|| {

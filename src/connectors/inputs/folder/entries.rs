@@ -131,6 +131,9 @@ pub(crate) fn holds_records(path: &Path, layout: &InputLayout) -> bool {
     }
 }
 
+/// Bytes that are looked at of a file whose name says nothing: the first names in a zip archive are among them.
+const HEAD_BYTES: usize = 4096;
+
 /// Whether a file whose name says nothing begins as a container of records does. Items of Scrapy (`.jl`)
 /// begin with `{`, compressed or not, which programs in Julia do not; so do parts that Spark and Hadoop
 /// write.
@@ -138,11 +141,11 @@ fn begins_with_records(path: &Path, name: &str) -> bool {
     let is_list = is_item_list(name);
     let head = || -> io::Result<Vec<u8>> {
         let stored = File::open(path)?;
-        let mut head = Vec::with_capacity(16);
+        let mut head = Vec::with_capacity(HEAD_BYTES);
         if is_list {
-            decompressed(stored)?.take(16).read_to_end(&mut head)?;
+            decompressed(stored)?.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
         } else {
-            stored.take(16).read_to_end(&mut head)?;
+            stored.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
         }
         Ok(head)
     };

@@ -11,6 +11,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::super::super::columns::{CellValue, ColumnCursor, GivenColumn, LIST_LEVELS};
+use super::super::super::rows::INEXACT;
 use super::bytes::{Chunks, STEP};
 use super::pages::{HeldBytes, Pages, StepSignal};
 use dupflow_core::text::Given;
@@ -258,8 +259,12 @@ impl ColumnCursor for LeafColumn {
         self.present()
     }
 
-    fn is_single(&self) -> bool {
-        matches!(self.values, LeafValues::Floats(_))
+    fn inexact(&self) -> (&'static str, f64) {
+        if matches!(self.values, LeafValues::Floats(_)) {
+            ("FLOAT", 16_777_216.0)
+        } else {
+            ("DOUBLE", INEXACT)
+        }
     }
 }
 

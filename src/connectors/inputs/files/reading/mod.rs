@@ -208,7 +208,7 @@ impl InputReading<'_> {
             Ok(Opened::Rows(mut rows)) => self.rows(&name, &input.layout, &mut *rows),
             Ok(Opened::Document(file)) => Ok(self.cutter.file(file)?),
             // A refused input that the user named ends the run; a refused file of a folder is counted.
-            Ok(Opened::Refused(why)) if is_in_folder => self.bad_file(name, BadRecord::Unreadable, Some(why)),
+            Ok(Opened::Refused(why)) if is_in_folder => self.unread(name, why),
             Ok(Opened::Refused(why)) => {
                 let of = if input.is_stdin() { "standard input".to_owned() } else { format!("\"{name}\"") };
                 Err(SourceError::Inputs(vec![format!("cannot read {of}: {why}")]).into())
@@ -217,8 +217,14 @@ impl InputReading<'_> {
             Err(error) if !is_in_folder && is_refusal(&error) => {
                 Err(SourceError::Failed { input: name, what: error.to_string() }.into())
             }
-            Err(error) => self.bad_file(name, BadRecord::Unreadable, Some(error.to_string())),
+            Err(error) => self.unread(name, error.to_string()),
         }
+    }
+
+    /// Counts a file that was not opened as one bad record, in whose place its first one is once it is whole.
+    fn unread(&mut self, name: Arc<str>, why: String) -> Result<(), ReadEnd> {
+        self.ends.is_broken = true;
+        self.bad_file(name, BadRecord::Unreadable, Some(why))
     }
 
     /// Checks that no read has failed so far. To be called before a bad record is counted.
