@@ -93,8 +93,8 @@ impl CellValue<'_> {
         }
     }
 
-    /// The value as the id of a record; numbers with a fraction are called `name`, and hold every whole number
-    /// below `inexact`.
+    /// The value as the id of a record; numbers with a fraction are called `name`, and hold every whole
+    /// number below `inexact`.
     ///
     /// # Errors
     /// If it is a number that stands for several whole numbers.

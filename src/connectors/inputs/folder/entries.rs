@@ -131,7 +131,8 @@ pub(crate) fn holds_records(path: &Path, layout: &InputLayout) -> bool {
     }
 }
 
-/// Bytes that are looked at of a file whose name says nothing: the first names in a zip archive are among them.
+/// Bytes that are looked at of a file whose name says nothing: the first names in a zip archive are among
+/// them.
 const HEAD_BYTES: usize = 4096;
 
 /// Whether a file whose name says nothing begins as a container of records does. Items of Scrapy (`.jl`)
