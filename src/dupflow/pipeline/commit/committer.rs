@@ -37,7 +37,7 @@ use dupflow_core::doc::{DocChange, Letter, Position};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::reconcile::Reconcile;
 use dupflow_core::time::{
-    Clock, Epoch, EpochTimes, LiveFrom, Offsets, Progress, unix_milliseconds, unix_seconds,
+    Clock, Epoch, EpochTimes, LiveFrom, Offsets, Progress, SystemClock, unix_milliseconds, unix_seconds,
 };
 use dupflow_engine::dataflow::ClosedEpoch;
 use dupflow_run::metrics::{Counter, Metrics};
@@ -245,8 +245,11 @@ impl Committer {
         self.look()?;
         let in_force = self.in_force.as_ref().filter(|_| self.notified_live && !self.is_refused);
         let mut behind = Vec::new();
+        // Those that are behind make their last attempt at the same time.
+        let clock = SystemClock::start();
+        self.others.iter().for_each(OtherOutput::hurry);
         for other in &mut self.others {
-            in_force.map_or(Ok(()), |in_force| other.catch_up(in_force, &self.mark))?;
+            in_force.map_or(Ok(()), |in_force| other.catch_up(in_force, &self.mark, &clock))?;
             behind.extend(other.finish()?);
         }
         Ok(behind)

@@ -32,7 +32,7 @@ pub(super) struct OpenOutput {
     pub(super) sink: Box<dyn Sink + Send>,
     /// The encoded description of everything that decides what it holds.
     pipeline: String,
-    /// What it held when it was taken over.
+    /// What it held when it was looked at last, at the latest when it was taken over.
     pub(super) standing: Standing,
     /// If it is to be corrected: the pairs before the first live epoch, less those that it holds.
     corrected: Option<Reconcile<DocPair>>,
@@ -60,10 +60,12 @@ impl OpenOutput {
     pub(super) fn inspect(&mut self, first: Option<&Standing>, rules: &OutputRules) -> Result<(), RunError> {
         let standing = self.sink.inspect().map_err(|error| self.failed(error))?;
         let Some(standing) = standing else { return Ok(()) };
-        self.check(&standing, rules)?;
+        self.standing = standing;
+        self.check(&self.standing, rules)?;
         let Some(first) = first else { return Ok(()) };
         let lineage = if let Standing::At(mark) = first { mark.lineage.as_deref() } else { None };
-        self.check_beside(&standing, first, lineage, rules).map_err(|error| self.named(error.into()))
+        let checked = self.check_beside(&self.standing, first, lineage, rules);
+        checked.map_err(|error| self.named(error.into()))
     }
 
     /// Takes the output over, or says why the run is refused. `first` is what the first output held, and

@@ -9,8 +9,8 @@
 //!    └────────────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Each call of such an output has a thread of its own, since a sink may wait for its destination without
-//! limit; meanwhile the committer goes on. Nothing is queued: an output that is back is corrected from what
+//! Each call of such an output has a thread of its own once the run is live, since a sink may wait for its
+//! destination without limit; meanwhile the committer goes on. Nothing is queued: an output that is back is corrected from what
 //! is [in force](InForce). What was found there and is not this run's is no failure that passes, and ends
 //! the run.
 
@@ -32,13 +32,15 @@ use dupflow_connectors::mark::{Mark, Standing};
 use dupflow_connectors::sinks::{OutputGuard, Sink};
 use dupflow_core::doc::DocChange;
 use dupflow_core::pair::Delta;
-use dupflow_core::time::{Clock, Epoch, SystemClock};
+use dupflow_core::time::{Clock, Epoch};
 use dupflow_engine::dataflow::ClosedEpoch;
 use dupflow_run::metrics::{Counter, Metrics};
 
 /// How long a call of an output may take before the run goes on without it. A correction may take this long
-/// for each commit.
+/// for each commit. It doubles, up to the second, each time that a call succeeds after it: an output that is
+/// slow holds the run back, and only one that does not answer is left behind again and again.
 const PATIENCE: Duration = Duration::from_secs(5);
+const MOST_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Pauses before the first attempt to open an output again, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -93,6 +95,9 @@ pub(in crate::pipeline) struct Waits {
     lineage: Arc<OnceLock<Option<String>>>,
     /// The runs whose marks it may hold; any before it was taken over.
     runs: BTreeSet<String>,
+    patience: Duration,
+    /// The epoch that it was seen to hold, before it was taken over.
+    seen: Epoch,
     /// Failed attempts in a row.
     failures: usize,
     /// Why it is behind.
@@ -112,6 +117,8 @@ impl Waits {
             rules: None,
             lineage: Arc::default(),
             runs: BTreeSet::new(),
+            patience: PATIENCE,
+            seen: 0,
             failures: 0,
             why: None,
             life: Arc::default(),
@@ -174,11 +181,15 @@ impl OtherOutput {
             waits.rules = Some(Arc::clone(rules));
         }
         let (first, rules) = (first.cloned(), Arc::clone(rules));
-        self.call(move |open, _| open.inspect(first.as_ref(), &rules))
+        self.call(move |open, _| open.inspect(first.as_ref(), &rules))?;
+        if let (OutputPlace::Open(open), Some(waits)) = (&self.place, &mut self.waits) {
+            waits.seen = open.epoch_before();
+        }
+        Ok(())
     }
 
     /// Takes the output over, or says why the run is refused. `first` is what the first output held, and
-    /// `lineage` what the outputs of its runs share. Returns the epoch of the mark, or 0.
+    /// `lineage` what the outputs of its runs share. Returns the epoch of the mark, as far as it is known.
     pub(in crate::pipeline) fn take_over(
         &mut self,
         first: &Standing,
@@ -187,7 +198,9 @@ impl OtherOutput {
     ) -> Result<Epoch, RunError> {
         let (first, lineage, rules) = (first.clone(), lineage.map(str::to_owned), Arc::clone(rules));
         self.call(move |open, _| open.take_over(&first, lineage.as_deref(), &rules))?;
-        let OutputPlace::Open(open) = &self.place else { return Ok(0) };
+        let OutputPlace::Open(open) = &self.place else {
+            return Ok(self.waits.as_ref().map_or(0, |waits| waits.seen));
+        };
         if let Some(waits) = &mut self.waits {
             waits.taken_over(&open.standing);
         }
@@ -229,9 +242,7 @@ impl OtherOutput {
         if let Some(waits) = &self.waits {
             waits.lineage.get_or_init(|| first.lineage.clone());
         }
-        if let OutputPlace::Behind(_, thread) = &self.place {
-            thread.unpark();
-        }
+        self.hurry();
         let first = first.clone();
         self.call(move |open, beat| open.live(&first, is_marked, beat))
     }
@@ -269,13 +280,20 @@ impl OtherOutput {
         }
     }
 
-    /// A last attempt for an output that is behind, with at most `PATIENCE` to open it.
-    pub(in crate::pipeline) fn catch_up(&mut self, in_force: &InForce, first: &Mark) -> Result<(), RunError> {
-        let clock = SystemClock::start();
+    /// Ends the pause between two attempts to open an output that is behind.
+    pub(in crate::pipeline) fn hurry(&self) {
         if let OutputPlace::Behind(_, thread) = &self.place {
-            // It may be between two attempts.
             thread.unpark();
         }
+    }
+
+    /// Waits for a last attempt of an output that is behind, until `PATIENCE` on this clock.
+    pub(in crate::pipeline) fn catch_up(
+        &mut self,
+        in_force: &InForce,
+        first: &Mark,
+        clock: &dyn Clock,
+    ) -> Result<(), RunError> {
         loop {
             let OutputPlace::Behind(steps, _) = &self.place else { return Ok(()) };
             match steps.recv_timeout(PATIENCE.saturating_sub(clock.now())) {
@@ -306,6 +324,9 @@ impl OtherOutput {
             CallStep::Ended(open, Ok(())) => {
                 // It holds what it held before the run went on.
                 drop(open);
+                if let Some(waits) = &mut self.waits {
+                    waits.patience = (2 * waits.patience).min(MOST_PATIENCE);
+                }
                 self.open_again()
             }
             CallStep::Ended(open, Err(error)) => {
@@ -329,7 +350,7 @@ impl OtherOutput {
         }
     }
 
-    /// A call that only changes what this process holds of the output, or that reads.
+    /// A call without a thread of its own: of an output that may not wait, and while the run is rebuilt.
     fn here(&mut self, work: impl FnOnce(&mut OpenOutput) -> Result<(), RunError>) -> Result<(), RunError> {
         let OutputPlace::Open(open) = &mut self.place else { return Ok(()) };
         let done = work(open);
@@ -350,14 +371,14 @@ impl OtherOutput {
             }
         };
         let (send, steps) = channel();
-        let wake = Arc::clone(&waits.wake);
+        let (wake, patience) = (Arc::clone(&waits.wake), waits.patience);
         let thread = start(move || {
             let beats = send.clone();
             let done = work(&mut moved, &mut || drop(beats.send(CallStep::Beat)));
             tell(&send, CallStep::Ended(moved, done), &wake);
         })?;
         loop {
-            match steps.recv_timeout(PATIENCE) {
+            match steps.recv_timeout(patience) {
                 Ok(CallStep::Beat | CallStep::Opened(_)) => {}
                 Ok(CallStep::Ended(open, Ok(()))) => {
                     self.place = OutputPlace::Open(open);
@@ -369,7 +390,7 @@ impl OtherOutput {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.place = OutputPlace::Behind(steps, thread);
-                    self.is_behind(&format!("it has not answered within {} s", PATIENCE.as_secs()));
+                    self.is_behind(&format!("it has not answered within {} s", patience.as_secs()));
                     return Ok(());
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.panicked()),

@@ -220,7 +220,9 @@ pub(in crate::config::deployment) fn check_places(settings: &mut FileSettings, o
 /// files are.
 pub(super) fn shared(one: &SinkConfig, other: &SinkConfig) -> Option<(&'static str, String)> {
     match (one, other) {
-        (SinkConfig::Lines { path: None, .. }, SinkConfig::Lines { path: None, .. }) => {
+        (SinkConfig::Lines { path, .. }, SinkConfig::Lines { path: other, .. })
+            if is_stdout(path.as_deref()) && is_stdout(other.as_deref()) =>
+        {
             Some(("path", "standard output".to_owned()))
         }
         (
@@ -244,4 +246,9 @@ pub(super) fn shared(one: &SinkConfig, other: &SinkConfig) -> Option<(&'static s
         },
         _ => None,
     }
+}
+
+/// Whether a place is standard output, by one of its names.
+fn is_stdout(path: Option<&Path>) -> bool {
+    path.is_none_or(|path| ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].map(Path::new).contains(&path))
 }
