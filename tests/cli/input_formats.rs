@@ -51,6 +51,13 @@ fn an_array_is_records() {
     let (run, stats) = place.replay("--emit pairs bad.json");
     assert_eq!((run.code, stats["documents"].as_u64()), (0, Some(1)), "{run:?}");
     assert!(run.err.contains("bad         2 records are no events"), "{run:?}");
+    place.file("lines.jsonl", upsert("a", TEXT));
+    let run = place.run("replay --format json lines.jsonl");
+    assert!(run.code == 2 && run.err.contains("leave --format out"), "{run:?}");
+    // A dry run says what the run does.
+    place.file("in/a.json", array());
+    let run = place.run("replay --dry-run in");
+    assert!(run.code == 0 && run.out.contains("1795471234567890177"), "{run:?}");
     // Copies are lines, with all digits.
     place.file("a.json", array());
     let run = place.run("replay -q --emit documents a.json -o out.jsonl");
@@ -126,4 +133,51 @@ fn arrow_files_and_streams_are_records() {
         let second = if program.contains(",2]") { "2" } else { "b" };
         is_read_everywhere("x.arrow", &bytes, "", &IDS.replace("\"b\"", &format!("\"{second}\"")));
     }
+}
+
+/// In a folder, with a state: what could not be opened is read from its first record on once it is whole.
+#[test]
+fn a_file_that_could_not_be_opened_loses_nothing_once_it_is_whole() {
+    let whole = Place::new();
+    assert_eq!(whole.run("generate --documents 10 -o w.warc.gz").code, 0);
+    whole.file("archive/w.warc.gz", std::fs::read(whole.path("w.warc.gz")).unwrap());
+    let pack = ["-m", "zipfile", "-c", "a.wacz", "archive/"];
+    let packed = Command::new("python3").args(pack).current_dir(whole.path("")).output();
+    if !packed.is_ok_and(|packed| ended(packed).code == 0) {
+        println!("SKIPPED: WACZ: there is no python3 that packs one");
+        return;
+    }
+    let bytes = std::fs::read(whole.path("a.wacz")).unwrap();
+    for begun in [&bytes[..0], &bytes[..bytes.len() / 2]] {
+        let place = Place::new();
+        place.file("in/0.jsonl", upsert("first", TEXT));
+        place.file(
+            "here.toml",
+            "source.inputs = [\"in\"]\nsource.max_unread = 5\nsink.path = \"out\"\nstate.path = \"state\"\n",
+        );
+        place.file("in/a.wacz", begun);
+        let run = place.run("run -c here.toml");
+        assert!(run.code == 0 && run.err.contains("documents   1 alive"), "{run:?}");
+        place.file("in/a.wacz", &bytes);
+        let run = place.run("run -c here.toml");
+        assert!(run.code == 0 && run.err.contains("documents   11 alive"), "{run:?}");
+    }
+}
+
+/// A missing column is said before anything runs, as of Parquet; a file that was joined is not taken for its
+/// first part.
+#[cfg(feature = "arrow")]
+#[test]
+fn arrow_files_are_looked_at_before_the_start() {
+    let place = Place::new();
+    place.file("feed.jsonl", upsert("a", TEXT) + &upsert("b", TEXT));
+    assert_eq!(place.run("replay -q --emit pairs -o rows.arrow feed.jsonl").code, 0);
+    let run = place.run("replay --emit keep rows.arrow");
+    assert!(run.code == 2 && run.err.contains("no column \"text\" among \"a\", \"b\""), "{run:?}");
+    let bytes = std::fs::read(place.path("rows.arrow")).unwrap();
+    place.file("rows.arrow", [&bytes[..], &bytes].concat());
+    let run = place.run("replay --emit keep --id-field a --text-field b rows.arrow");
+    assert!(run.code == 2 && run.err.contains("files that were joined"), "{run:?}");
+    let run = place.run("generate --documents 3 -o x.arrow");
+    assert!(run.code == 2 && run.err.contains("is arrow by its name, which is not generated"), "{run:?}");
 }

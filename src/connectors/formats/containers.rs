@@ -13,6 +13,7 @@ pub(super) enum Help {
     Unpack(&'static str),
 }
 
+use super::layout::without_query;
 use Help::{OfFile, Pipe, Say, Unpack};
 
 /// By way of Python's own values, since a table of categories or views is written as Parquet in no other way.
@@ -91,7 +92,7 @@ pub(super) fn is_text(bytes: &[u8]) -> bool {
 /// The container with this beginning and of this name, and how to convert it.
 pub(super) fn container(beginning: &[u8], name: &str) -> Option<(&'static str, &'static Help)> {
     let is_zip = beginning.starts_with(b"PK\x03\x04") || beginning.starts_with(b"PK\x05\x06");
-    if is_zip && !name.to_ascii_lowercase().ends_with(".wacz") {
+    if is_zip && !without_query(name).to_ascii_lowercase().ends_with(".wacz") {
         return Some(zip(beginning, name));
     }
     let letters = if is_text(beginning) { &[][..] } else { &LETTERS };

@@ -7,7 +7,7 @@
 //! 3. JSON Lines.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -16,8 +16,9 @@ use super::input::{Input, InputPlace, unreadable};
 use crate::digest::{DigestedReader, StreamDigest};
 use crate::formats;
 use crate::formats::{
-    Compression, FeedReader, FileFormat, FileKind, IdRule, InputLayout, InputProgress, Metered, OpenStored,
-    OpenedRecords, READ_BYTES, ReadFailure, RowReader, StoredFile, WantedColumns,
+    Compression, FeedReader, FileFormat, FileKind, IdRule, InMemory, InputLayout, InputProgress, Metered,
+    OnDisk, OpenStored, OpenedRecords, READ_BYTES, RandomAccess, ReadFailure, RowReader, StoredFile,
+    WantedColumns,
 };
 use crate::intake::FileDocument;
 use dupflow_core::doc::DocId;
@@ -90,7 +91,7 @@ impl Opening<'_> {
     /// If it cannot be opened, or does not begin as its format does.
     pub(crate) fn open(&self, input: &Input) -> io::Result<Opened> {
         match &input.place {
-            InputPlace::Stdin => self.stream(input, io::stdin(), None),
+            InputPlace::Stdin => self.stream(input, io::stdin(), false),
             InputPlace::File(path) | InputPlace::Folder(path) => {
                 let file = File::open(path).inspect_err(|error| {
                     if !formats::is_refusal(error) {
@@ -98,85 +99,114 @@ impl Opening<'_> {
                     }
                 })?;
                 let is_file = file.metadata()?.is_file();
-                let stored = |progress| -> io::Result<Arc<dyn formats::RandomAccess>> {
-                    Ok(Arc::new(formats::OnDisk::open(path, progress)?))
-                };
-                self.stream(input, file, is_file.then_some(&stored))
+                self.stream(input, file, is_file)
             }
-            InputPlace::Memory(_, bytes) => {
-                let stored = |_| -> io::Result<Arc<dyn formats::RandomAccess>> {
-                    Ok(Arc::new(formats::InMemory::new(Arc::clone(bytes))))
-                };
-                self.stream(input, io::Cursor::new(Arc::clone(bytes)), Some(&stored))
-            }
+            InputPlace::Memory(_, bytes) => self.stream(input, io::Cursor::new(Arc::clone(bytes)), true),
             #[cfg(feature = "object-store")]
-            InputPlace::Object(object) => {
-                let stored = |progress| -> io::Result<Arc<dyn formats::RandomAccess>> {
-                    Ok(Arc::new(super::remote::ObjectAccess::new(Arc::clone(object), progress)))
-                };
-                self.stream(input, object.read(), Some(&stored))
-            }
+            InputPlace::Object(object) => self.stream(input, object.read(), true),
         }
     }
 
-    /// Opens a stream in its format; `anywhere` opens the same input for random access, where that is
-    /// possible.
+    /// Opens a stream in its format; `is_anywhere`: random access to the input is possible.
     fn stream(
         &self,
         input: &Input,
         stored: impl Read + Send + 'static,
-        anywhere: Option<&OpenStored<'_>>,
+        is_anywhere: bool,
     ) -> io::Result<Opened> {
-        let InputLayout { format, .. } = &*input.layout;
         let name = input.name();
-        let guarded = |progress| -> io::Result<Arc<dyn formats::RandomAccess>> {
-            let bytes =
-                anywhere.map_or_else(|| Err(io::ErrorKind::Unsupported.into()), |open| open(progress))?;
-            Ok(Arc::new(self.failure.guard(&name, bytes)))
+        let guarded = |progress| -> io::Result<Arc<dyn RandomAccess>> {
+            Ok(Arc::new(self.failure.guard(&name, at_random(input, progress)?)))
         };
-        let anywhere = anywhere.map(|_| &guarded as &OpenStored<'_>);
+        let anywhere = is_anywhere.then_some(&guarded as &OpenStored<'_>);
         let stored = DigestedReader::new(self.failure.guard(&name, stored), self.digest.clone());
         let mut stored = Metered::new(stored, Arc::clone(self.progress), Arc::clone(self.waits));
-        let (compression, beginning) = read_beginning(&mut stored)?;
-        let format = format.unwrap_or_else(|| FileFormat::detect(&beginning, &name));
-        let columns = columns(&input.layout, self.columns);
-        let compressed = compression != Compression::None;
-        if let Some(why) = formats::refused_window(stored.head(0)?, &name, format) {
-            return Ok(Opened::Refused(why));
-        }
-        // A compressed file that is damaged at its first byte also decompresses to nothing; it is not empty.
-        if !(compressed && beginning.is_empty())
-            && let Some(why) = formats::refused_format(&beginning, compression, &name, format)
-        {
+        let begun = BegunInput::read(input, &mut stored, self.columns)?;
+        if let Some(why) = begun.refusal(stored.head(0)?) {
             return Ok(Opened::Refused(why));
         }
         // A worker reads a document by itself if its name implies the same format.
-        let is_named =
-            (FileFormat::of_name(&name) == Some(FileFormat::page())) == (format == FileFormat::page());
-        if format.is_document()
+        let page = FileFormat::page();
+        let is_named = (FileFormat::of_name(&name) == Some(page)) == (begun.format == page);
+        if begun.format.is_document()
             && is_named
-            && !compressed
-            && anywhere.is_some()
+            && begun.compression == Compression::None
+            && is_anywhere
             && let (Some(path), Some(id)) = (input.path(), DocId::new(&name))
         {
             let bytes = path.metadata()?.len();
             return Ok(Opened::Document(FileDocument { id, path: path.to_owned(), bytes }));
         }
-        let file = StoredFile {
-            name: &name,
-            layout: &input.layout,
-            columns: &columns,
-            compression,
-            beginning: &beginning,
-            stored: Box::new(stored),
-            anywhere,
-            is_near: matches!(input.place, InputPlace::File(_) | InputPlace::Memory(..)),
-            progress: Arc::clone(self.progress),
-        };
-        Ok(match format.open(file)? {
+        let file = begun.file(Box::new(stored), anywhere, Arc::clone(self.progress));
+        Ok(match begun.format.open(file)? {
             OpenedRecords::Lines(lines) => Opened::Lines(lines),
-            OpenedRecords::Rows(rows) => Opened::Rows(PartitionRows::with(rows, &name, &columns.fields)),
+            OpenedRecords::Rows(rows) => {
+                Opened::Rows(PartitionRows::with(rows, &name, &begun.columns.fields))
+            }
         })
+    }
+}
+
+/// An input of which the first bytes are known.
+pub(super) struct BegunInput<'i> {
+    input: &'i Input,
+    name: Arc<str>,
+    pub(super) format: FileFormat,
+    pub(super) compression: Compression,
+    /// Its first bytes, decompressed.
+    beginning: Vec<u8>,
+    pub(super) columns: WantedColumns,
+}
+
+impl<'i> BegunInput<'i> {
+    /// Reads no further than it needs. `columns` are those of the text, and further ones.
+    pub(super) fn read<R: Read>(
+        input: &'i Input,
+        stored: &mut Metered<R>,
+        columns: &TextColumns,
+    ) -> io::Result<Self> {
+        let (compression, beginning) = read_beginning(stored)?;
+        let (name, layout) = (input.name(), &*input.layout);
+        let format = layout.format.unwrap_or_else(|| FileFormat::detect(&beginning, &name));
+        let columns = WantedColumns {
+            id: (layout.ids != IdRule::File).then(|| layout.id.clone()),
+            text: layout.text.clone(),
+            ts: layout.ts.clone(),
+            op: layout.operation().to_owned(),
+            fields: columns.to_vec(),
+            given: columns.given,
+        };
+        Ok(Self { input, name, format, compression, beginning, columns })
+    }
+
+    /// Why it cannot be read in its format; `head` are its first stored bytes.
+    fn refusal(&self, head: &[u8]) -> Option<String> {
+        // A compressed file that is damaged at its first byte also decompresses to nothing; it is not empty.
+        let is_known = self.compression == Compression::None || !self.beginning.is_empty();
+        formats::refused_window(head, &self.name, self.format).or_else(|| {
+            let why = || formats::refused_format(&self.beginning, self.compression, &self.name, self.format);
+            is_known.then(why).flatten()
+        })
+    }
+
+    /// What its format opens it from.
+    pub(super) fn file<'s>(
+        &'s self,
+        stored: Box<dyn BufRead + Send>,
+        anywhere: Option<&'s OpenStored<'s>>,
+        progress: Arc<InputProgress>,
+    ) -> StoredFile<'s> {
+        StoredFile {
+            name: &self.name,
+            layout: &self.input.layout,
+            columns: &self.columns,
+            compression: self.compression,
+            beginning: &self.beginning,
+            stored,
+            anywhere,
+            is_near: matches!(self.input.place, InputPlace::File(_) | InputPlace::Memory(..)),
+            progress,
+        }
     }
 }
 
@@ -194,51 +224,30 @@ pub(crate) fn refused(input: &Input) -> Option<String> {
     };
     // A pipe is opened only once, when it is read.
     let file = path.metadata().ok().filter(Metadata::is_file).and_then(|_| File::open(path).ok())?;
-    let bytes = file.metadata().ok()?.len();
     let mut stored = Metered::new(file, Arc::default(), Arc::default());
-    let (compression, beginning) = read_beginning(&mut stored).ok()?;
-    let columns = columns(&input.layout, &TextColumns::default());
-    let name = input.name();
-    let format = input.layout.format.unwrap_or_else(|| FileFormat::detect(&beginning, &name));
-    let window = stored.head(0).ok().and_then(|head| formats::refused_window(head, &name, format));
-    if window.is_some() {
-        return window;
-    }
-    // A compressed file that is damaged at its first byte also decompresses to nothing; it is not empty.
-    if (bytes == 0 || !beginning.is_empty())
-        && let Some(why) = formats::refused_format(&beginning, compression, &name, format)
-    {
+    let begun = BegunInput::read(input, &mut stored, &TextColumns::default()).ok()?;
+    if let Some(why) = stored.head(0).ok().and_then(|head| begun.refusal(head)) {
         return Some(why);
     }
-    let anywhere = |progress| -> io::Result<Arc<dyn formats::RandomAccess>> {
-        Ok(Arc::new(formats::OnDisk::open(path, progress)?))
-    };
-    format.refuse(StoredFile {
-        name: &name,
-        layout: &input.layout,
-        columns: &columns,
-        compression,
-        beginning: &beginning,
-        stored: Box::new(stored),
-        anywhere: Some(&anywhere),
-        is_near: true,
-        progress: Arc::default(),
+    let anywhere = |progress| at_random(input, progress);
+    begun.format.refuse(begun.file(Box::new(stored), Some(&anywhere), Arc::default()))
+}
+
+/// Random access to an input.
+pub(super) fn at_random(input: &Input, progress: Arc<InputProgress>) -> io::Result<Arc<dyn RandomAccess>> {
+    Ok(match &input.place {
+        InputPlace::File(path) | InputPlace::Folder(path) => Arc::new(OnDisk::open(path, progress)?),
+        InputPlace::Memory(_, bytes) => Arc::new(InMemory::new(Arc::clone(bytes))),
+        #[cfg(feature = "object-store")]
+        InputPlace::Object(object) => {
+            Arc::new(super::remote::ObjectAccess::new(Arc::clone(object), progress))
+        }
+        InputPlace::Stdin => return Err(io::ErrorKind::Unsupported.into()),
     })
 }
 
-pub(super) fn columns(layout: &InputLayout, columns: &TextColumns) -> WantedColumns {
-    WantedColumns {
-        id: (layout.ids != IdRule::File).then(|| layout.id.clone()),
-        text: layout.text.clone(),
-        ts: layout.ts.clone(),
-        op: layout.operation().to_owned(),
-        fields: columns.to_vec(),
-        given: columns.given,
-    }
-}
-
 /// The compression of a stream, and its first bytes, decompressed. It reads no further than it needs.
-pub(super) fn read_beginning<R: Read>(stored: &mut Metered<R>) -> io::Result<(Compression, Vec<u8>)> {
+fn read_beginning<R: Read>(stored: &mut Metered<R>) -> io::Result<(Compression, Vec<u8>)> {
     let mut least = LEAST_BYTES;
     loop {
         let head = stored.head(least)?;

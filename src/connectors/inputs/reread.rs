@@ -8,11 +8,8 @@ use std::sync::Arc;
 
 use super::folder::{holds_records, in_order, is_hidden};
 use super::input::{Input, InputPlace};
-use super::open::{columns, read_beginning};
-use crate::formats::{
-    Compression, FileFormat, InMemory, InputLayout, InputProgress, Metered, OnDisk, RandomAccess, RawRecords,
-    RecordParts, SharedPages, StoredFile,
-};
+use super::open::{BegunInput, at_random};
+use crate::formats::{Compression, FileFormat, InputLayout, Metered, RawRecords, RecordParts, SharedPages};
 use dupflow_core::text::TextColumns;
 
 /// An input that has been opened again.
@@ -45,40 +42,13 @@ pub(crate) fn reopen(input: &Input, pages: &SharedPages) -> io::Result<Reopened>
 
 fn open(input: &Input, stored: impl Read + Send + 'static, pages: &SharedPages) -> io::Result<Reopened> {
     let mut stored = Metered::new(stored, Default::default(), Default::default());
-    let (compression, beginning) = read_beginning(&mut stored)?;
-    let name = input.name();
-    let format = input.layout.format.unwrap_or_else(|| FileFormat::detect(&beginning, &name));
-    let columns = columns(&input.layout, &TextColumns::default());
+    let begun = BegunInput::read(input, &mut stored, &TextColumns::default())?;
     let anywhere = |progress| at_random(input, progress);
-    let file = StoredFile {
-        name: &name,
-        layout: &input.layout,
-        columns: &columns,
-        compression,
-        beginning: &beginning,
-        stored: Box::new(stored),
-        anywhere: Some(&anywhere),
-        is_near: true,
-        progress: Arc::default(),
-    };
-    let records = format.copy(file, pages)?;
+    let records = begun.format.copy(begun.file(Box::new(stored), Some(&anywhere), Arc::default()), pages)?;
     // Elements of an array are written as lines.
     let are_lines = matches!(&records, RawRecords::Bytes(raw) if matches!(raw.parts(), RecordParts::Members));
-    let format = if are_lines { FileFormat::usual() } else { format };
-    Ok(Reopened { format, compression, text: columns.text, records })
-}
-
-/// Random access to an input.
-fn at_random(input: &Input, progress: Arc<InputProgress>) -> io::Result<Arc<dyn RandomAccess>> {
-    Ok(match &input.place {
-        InputPlace::File(path) | InputPlace::Folder(path) => Arc::new(OnDisk::open(path, progress)?),
-        InputPlace::Memory(_, bytes) => Arc::new(InMemory::new(Arc::clone(bytes))),
-        #[cfg(feature = "object-store")]
-        InputPlace::Object(object) => {
-            Arc::new(super::remote::ObjectAccess::new(Arc::clone(object), progress))
-        }
-        InputPlace::Stdin => return Err(io::ErrorKind::Unsupported.into()),
-    })
+    let format = if are_lines { FileFormat::usual() } else { begun.format };
+    Ok(Reopened { format, compression: begun.compression, text: begun.columns.text, records })
 }
 
 /// The inputs, with each folder replaced by its files, in the order in which they are read.

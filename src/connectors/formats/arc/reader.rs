@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead, Read};
 
+use super::super::storage::read_buffered;
+
 /// Bytes of a line that begins a record, inclusive, and of the blank lines before it.
 const MAX_LINE: u64 = 64 << 10;
 
@@ -88,9 +90,7 @@ impl<'l> ArcLine<'l> {
 
 impl<R: BufRead> Read for ArcAsWarc<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let length = self.fill_buf()?.read(out)?;
-        self.consume(length);
-        Ok(length)
+        read_buffered(self, out)
     }
 }
 

@@ -18,6 +18,9 @@ use super::super::storage::RandomAccess;
 use super::magic::FILE;
 use super::message::{BatchError, MAX_HEAD_BYTES, examine, unreadable};
 
+/// Bytes between the last batch and the footer, inclusive: the mark of the end, and what aligns it.
+const MAX_GAP: u64 = 1024;
+
 /// The batches of a file.
 pub(super) struct FileBatches {
     file: Arc<dyn RandomAccess>,
@@ -76,6 +79,15 @@ impl FileBatches {
             decoder.read_dictionary(block, &message).map_err(|error| unreadable(error.to_string()))?;
         }
         let batches: Vec<_> = footer.recordBatches().into_iter().flatten().copied().collect();
+        let all = footer.dictionaries().into_iter().flatten().chain(&batches);
+        let end_of = |block: &Block| {
+            block.offset().saturating_add(block.metaDataLength().into()).saturating_add(block.bodyLength())
+        };
+        let named = all.map(end_of).max().and_then(|last| u64::try_from(last).ok());
+        if named.is_some_and(|named| named.saturating_add(MAX_GAP) < length - 10 - u64::from(of_footer)) {
+            let what = "its footer does not name all that is before it: files that were joined are not read";
+            return Err(unreadable(what.to_owned()));
+        }
         Ok(Footer { decoder, schema, batches: batches.into_iter() })
     }
 }

@@ -2,11 +2,13 @@
 
 use std::io;
 
-use super::super::format::{
-    FileKind, FormatEntry, OpenedRecords, RawRecords, StoredFile, no_refusal, not_begun,
-};
+#[cfg(not(feature = "arrow"))]
+use super::super::format::no_refusal as refuse;
+use super::super::format::{FileKind, FormatEntry, OpenedRecords, RawRecords, StoredFile, not_begun};
 use super::super::pages::SharedPages;
 use super::magic::{FILE, is_stream};
+#[cfg(feature = "arrow")]
+use super::rows::{ArrowRows, Batches};
 
 /// Arrow IPC.
 pub(in crate::formats) const ARROW: FormatEntry = FormatEntry {
@@ -23,21 +25,30 @@ pub(in crate::formats) const ARROW: FormatEntry = FormatEntry {
     },
     lacks: if cfg!(feature = "arrow") { None } else { Some(("Arrow", "arrow")) },
     open,
-    refuse: no_refusal,
+    refuse,
     copy,
 };
 
 #[cfg(feature = "arrow")]
 fn open(file: StoredFile<'_>) -> io::Result<OpenedRecords> {
-    use super::rows::{ArrowRows, Batches};
+    Ok(OpenedRecords::Rows(Box::new(rows(file)?)))
+}
 
+/// Which wanted column it lacks, or why it cannot be read at all.
+#[cfg(feature = "arrow")]
+fn refuse(file: StoredFile<'_>) -> Option<String> {
+    if file.is_compressed() { None } else { rows(file).ok()?.refusal() }
+}
+
+#[cfg(feature = "arrow")]
+fn rows(file: StoredFile<'_>) -> io::Result<ArrowRows> {
     let columns = file.columns.clone();
     let batches = if file.beginning.starts_with(FILE) {
         Batches::of_file(file.at_random()?)
     } else {
         Batches::of_stream(file.decoded()?)
     };
-    Ok(OpenedRecords::Rows(Box::new(ArrowRows::new(batches, columns))))
+    Ok(ArrowRows::new(batches, columns))
 }
 
 #[cfg(not(feature = "arrow"))]

@@ -116,6 +116,11 @@ impl ArrowRows {
         }
     }
 
+    /// Why it cannot be read, by its schema.
+    pub(super) fn refusal(mut self) -> Option<String> {
+        caught("Arrow", || self.places().err().map(|(_, why)| why)).unwrap_or_else(Some)
+    }
+
     /// Makes the next batch that has rows the present one; false at the end.
     fn advance(&mut self) -> Result<bool, BatchError> {
         if self.places.is_none() {

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, Read as _};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
+use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::root_as_message;
 use arrow_schema::SchemaRef;
@@ -16,6 +18,8 @@ use super::message::{BatchError, MAX_HEAD_BYTES, examine, failed, unreadable};
 pub(super) struct StreamBatches {
     bytes: Box<dyn BufRead + Send>,
     decoder: StreamDecoder,
+    /// The decoder has it only once bytes follow.
+    schema: Option<SchemaRef>,
     /// Batches that were decoded and not taken yet: the decoder returns one without a body late.
     decoded: VecDeque<RecordBatch>,
     /// Whether lengths have marks before them, as since the version 0.15 of the format.
@@ -28,7 +32,7 @@ pub(super) struct StreamBatches {
 impl StreamBatches {
     pub(super) fn new(bytes: Box<dyn BufRead + Send>) -> Self {
         let (decoder, decoded) = (StreamDecoder::new(), VecDeque::new());
-        Self { bytes, decoder, decoded, has_marks: false, is_over: false, is_ended: false }
+        Self { bytes, decoder, schema: None, decoded, has_marks: false, is_over: false, is_ended: false }
     }
 
     /// Whether it has ended without a mark, as a stream does that was cut between two batches.
@@ -39,8 +43,8 @@ impl StreamBatches {
     /// The schema, which is read first.
     pub(super) fn schema(&mut self) -> Result<SchemaRef, BatchError> {
         loop {
-            if let Some(schema) = self.decoder.schema() {
-                return Ok(schema);
+            if let Some(schema) = &self.schema {
+                return Ok(Arc::clone(schema));
             }
             if self.is_over {
                 return Err((BadRecord::Truncated, "it ends before its schema".to_owned()));
@@ -79,6 +83,10 @@ impl StreamBatches {
         }
         let head = self.take(u64::from(length))?;
         let message = root_as_message(&head).map_err(|error| unreadable(error.to_string()))?;
+        if let Some(schema) = message.header_as_schema() {
+            let schema = try_fb_to_schema(schema).map_err(|error| unreadable(error.to_string()))?;
+            self.schema = Some(Arc::new(schema));
+        }
         let of_body = u64::try_from(message.bodyLength());
         let of_body = of_body.map_err(|_| unreadable("a body of a negative length".to_owned()))?;
         let body = self.take(of_body)?;

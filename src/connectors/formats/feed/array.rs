@@ -8,10 +8,8 @@
 
 use std::io::{self, BufRead, Read};
 
-use super::super::format::{
-    FileKind, FormatEntry, OpenedRecords, RawRecords, StoredFile, no_doubt, no_refusal,
-};
-use super::super::storage::{FeedReader, READ_BYTES};
+use super::super::format::{FileKind, FormatEntry, OpenedRecords, RawRecords, StoredFile, no_refusal};
+use super::super::storage::{FeedReader, READ_BYTES, read_buffered};
 use super::format::RawLines;
 
 /// An array of objects.
@@ -22,8 +20,12 @@ pub(in crate::formats) const JSON_ARRAY: FormatEntry = FormatEntry {
     file: "a JSON array",
     kind: FileKind::Text,
     endings: &[],
-    begins: |beginning| begins(beginning),
-    doubt: no_doubt,
+    begins,
+    doubt: |beginning| {
+        let begin = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
+        let why = "it is no JSON array: it begins as JSON Lines do, leave --format out";
+        begin.starts_with(b"{").then(|| why.to_owned())
+    },
     lacks: None,
     open: |file| Ok(OpenedRecords::Lines(FeedReader { bytes: lines(file)?, compressed: true })),
     refuse: no_refusal,
@@ -131,9 +133,7 @@ impl State {
 
 impl<R: BufRead> Read for ArrayLines<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let length = self.fill_buf()?.read(out)?;
-        self.consume(length);
-        Ok(length)
+        read_buffered(self, out)
     }
 }
 

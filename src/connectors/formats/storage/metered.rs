@@ -98,12 +98,15 @@ impl<R: Read> BufRead for Metered<R> {
 
 impl<R: Read> Read for Metered<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let available = self.fill_buf()?;
-        let length = available.len().min(out.len());
-        out[..length].copy_from_slice(&available[..length]);
-        self.consume(length);
-        Ok(length)
+        read_buffered(self, out)
     }
+}
+
+/// Reads what a reader holds: its `read`, by its `fill_buf`.
+pub(crate) fn read_buffered(reader: &mut impl BufRead, out: &mut [u8]) -> io::Result<usize> {
+    let length = reader.fill_buf()?.read(out)?;
+    reader.consume(length);
+    Ok(length)
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -56,7 +57,6 @@ impl RandomAccess for OnDisk {
 
     #[cfg(not(unix))]
     fn read_at(&self, from: u64, buffer: &mut [u8]) -> io::Result<()> {
-        use std::io::{Seek, SeekFrom};
         self.progress.add(buffer.len() as u64);
         // A separate handle, since the position of a handle is shared.
         let mut file = self.file.try_clone()?;
@@ -100,6 +100,50 @@ impl RandomAccess for InMemory {
 impl fmt::Debug for InMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InMemory").field("bytes", &self.0.len()).finish()
+    }
+}
+
+/// Reads a range of a file, in order or after a seek; offsets are within the range.
+#[derive(Debug)]
+pub(crate) struct FileRange {
+    file: Arc<dyn RandomAccess>,
+    from: u64,
+    at: u64,
+    to: u64,
+}
+
+impl FileRange {
+    /// The part of a range that the file has.
+    pub(crate) fn new(file: Arc<dyn RandomAccess>, range: Range<u64>) -> Self {
+        let to = range.end.min(file.bytes());
+        Self { file, from: range.start, at: range.start, to }
+    }
+
+    /// The bytes from an offset on.
+    pub(crate) fn from_offset(file: &Arc<dyn RandomAccess>, from: u64) -> Self {
+        Self::new(Arc::clone(file), from..u64::MAX)
+    }
+}
+
+impl Read for FileRange {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.to.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let length = out.len().min(left);
+        self.file.read_at(self.at, &mut out[..length])?;
+        self.at += length as u64;
+        Ok(length)
+    }
+}
+
+impl Seek for FileRange {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => self.from.checked_add(at),
+            SeekFrom::End(by) => self.to.checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = at.filter(|at| *at >= self.from).ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at - self.from)
     }
 }
 

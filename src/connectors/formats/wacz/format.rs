@@ -17,7 +17,7 @@ pub(in crate::formats) const WACZ: FormatEntry = FormatEntry {
     file: "a collection of web archives (WACZ)",
     kind: FileKind::Container,
     endings: &["wacz"],
-    begins: |beginning| holds_of_zip(beginning, &[b"archive/", b"datapackage.json", b"pages/pages.jsonl"]),
+    begins: |beginning| holds_of_zip(beginning, &[b"archive/", b"pages/pages.jsonl"]),
     doubt: no_doubt,
     lacks: None,
     open: |file| {

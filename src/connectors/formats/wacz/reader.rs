@@ -1,6 +1,6 @@
 //! Reads the archives of a WACZ file, one after another.
 
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader};
 use std::sync::Arc;
 
 use flate2::read::DeflateDecoder;
@@ -9,8 +9,8 @@ use zip::{CompressionMethod, ZipArchive};
 use super::super::bad_record::RecordPlace;
 use super::super::layout::WarcId;
 use super::super::rows::{Damage, FileRow, NextRow, RowReader, WantedColumns};
-use super::super::storage::{READ_BYTES, RandomAccess};
-use super::super::warc::Warc;
+use super::super::storage::{FileRange, READ_BYTES, RandomAccess};
+use super::super::warc::{WARC, Warc};
 
 /// The archives that are left, the next one last; and the present one.
 pub(super) struct WaczArchives {
@@ -38,13 +38,13 @@ impl WaczArchives {
     /// If it is no zip archive, or has no archives that can be read.
     pub(super) fn open(file: Arc<dyn RandomAccess>, columns: WantedColumns, id: WarcId) -> io::Result<Self> {
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
-        let all = FileRange { from: 0, at: 0, to: file.bytes(), file: Arc::clone(&file) };
-        let mut zip = ZipArchive::new(BufReader::new(all)).map_err(|error| invalid(error.to_string()))?;
+        let all = BufReader::new(FileRange::from_offset(&file, 0));
+        let mut zip = ZipArchive::new(all).map_err(|error| invalid(error.to_string()))?;
         let mut left = Vec::new();
         for place in (0..zip.len()).rev() {
             let entry = zip.by_index_raw(place).map_err(|error| invalid(error.to_string()))?;
             let name = entry.name().map_err(|error| invalid(error.to_string()))?;
-            if !name.starts_with("archive/") || entry.is_dir() {
+            if !name.starts_with("archive/") || !is_archive(&name) {
                 continue;
             }
             let is_deflated = match entry.compression() {
@@ -70,7 +70,7 @@ impl WaczArchives {
 
     fn warc(&self, archive: Archive) -> Warc {
         let Archive { from, to, is_deflated } = archive;
-        let stored = FileRange { from, at: from, to, file: Arc::clone(&self.file) };
+        let stored = FileRange::new(Arc::clone(&self.file), from..to);
         let bytes: Box<dyn BufRead + Send> = if is_deflated {
             Box::new(BufReader::with_capacity(READ_BYTES, DeflateDecoder::new(stored)))
         } else {
@@ -78,6 +78,13 @@ impl WaczArchives {
         };
         Warc::new(bytes, &self.columns, self.id)
     }
+}
+
+/// Whether a name is that of a web archive; other files may lie beside them.
+fn is_archive(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let bare = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    WARC.endings.iter().any(|end| bare.strip_suffix(end).is_some_and(|bare| bare.ends_with('.')))
 }
 
 impl RowReader for WaczArchives {
@@ -110,36 +117,6 @@ impl RowReader for WaczArchives {
 
     fn cut(&self) -> u64 {
         self.cut + self.present.as_ref().map_or(0, |(_, warc)| warc.cut())
-    }
-}
-
-/// A range of the bytes of a file.
-struct FileRange {
-    file: Arc<dyn RandomAccess>,
-    from: u64,
-    at: u64,
-    to: u64,
-}
-
-impl Read for FileRange {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.to.saturating_sub(self.at)).unwrap_or(usize::MAX);
-        let length = out.len().min(left);
-        self.file.read_at(self.at, &mut out[..length])?;
-        self.at += length as u64;
-        Ok(length)
-    }
-}
-
-impl Seek for FileRange {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let at = match to {
-            SeekFrom::Start(at) => self.from.checked_add(at),
-            SeekFrom::End(by) => self.to.checked_add_signed(by),
-            SeekFrom::Current(by) => self.at.checked_add_signed(by),
-        };
-        self.at = at.filter(|at| *at >= self.from).ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.at - self.from)
     }
 }
 
@@ -193,11 +170,12 @@ mod tests {
     fn archives_are_read_in_their_order() {
         let plain = [record(1), record(2)].concat();
         let packed = [gzip(&record(3)), gzip(&record(4))].concat();
-        let files: [(&str, &[u8]); 5] = [
+        let files: [(&str, &[u8]); 6] = [
             ("indexes/index.cdx.gz", b"no archive"),
             ("archive/a.warc", &plain),
             ("archive/b.warc.gz", &packed),
             ("archive/c.warc", b""),
+            ("archive/README.txt", b"no archive either"),
             ("pages/pages.jsonl", b"{}"),
         ];
         let found = read(wacz(&files)).unwrap();

@@ -8,7 +8,7 @@
 //! the records. The records are those that a single thread reads.
 
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::super::RandomAccess;
 use super::super::layout::WarcId;
 use super::super::parallel::{ParallelReader, PartPiece, ReadableParts, RowResult, each_record};
 use super::super::rows::{Damage, FileRow, NextRow, RowReader, WantedColumns, panicked};
-use super::super::storage::{InputProgress, READ_BYTES};
+use super::super::storage::{FileRange, InputProgress, READ_BYTES};
 use super::broken::ArchiveError;
 use super::records::{Seam, Warc};
 use super::units::{StreamPlace, UnitReader};
@@ -68,29 +68,13 @@ impl WarcArchive {
     /// The units from an offset on that begin before `end`.
     fn units(&self, from: u64, end: u64) -> Result<UnitReader, ArchiveError> {
         let at = |next, buffer| -> Box<dyn BufRead + Send> {
-            Box::new(BufReader::with_capacity(buffer, Onward { file: Arc::clone(&self.file), next }))
+            Box::new(BufReader::with_capacity(buffer, FileRange::from_offset(&self.file, next)))
         };
         UnitReader::between(at(0, HEAD_BYTES), at(from, READ_BYTES), from..end)
     }
 
     fn warc(&self, units: UnitReader) -> Warc {
         Warc::from_units(units, &self.columns, self.id)
-    }
-}
-
-/// Reads a file from an offset on.
-struct Onward {
-    file: Arc<dyn RandomAccess>,
-    next: u64,
-}
-
-impl Read for Onward {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.file.bytes().saturating_sub(self.next)).unwrap_or(usize::MAX);
-        let length = left.min(out.len());
-        self.file.read_at(self.next, &mut out[..length])?;
-        self.next += length as u64;
-        Ok(length)
     }
 }
 

@@ -47,7 +47,9 @@ pub fn folder_kinds(folder: &Input) -> Vec<FolderKind> {
         match kinds.iter_mut().find(|kind| kind.format == format) {
             Some(kind) => kind.files += 1,
             None => {
-                let layout = Arc::new(InputLayout { format: Some(format), ..(*folder.layout).clone() });
+                // Of records the first bytes of each file decide, as when they are read.
+                let of_file = if format.is_document() { Some(format) } else { folder.layout.format };
+                let layout = Arc::new(InputLayout { format: of_file, ..(*folder.layout).clone() });
                 kinds.push(FolderKind {
                     format,
                     files: 1,

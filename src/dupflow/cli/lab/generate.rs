@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
+use clap::ValueEnum as _;
 use indicatif::{BinaryBytes, HumanCount};
 
 use super::documents::{self, DocumentFormat, DocumentWriter, open};
@@ -14,6 +15,7 @@ use crate::cli::arguments::verbosity::Verbosity;
 use crate::cli::arguments::written;
 use crate::plural::count;
 use dupflow_connectors::formats::feed::FeedRecord;
+use dupflow_connectors::formats::{FileFormat, promised};
 use dupflow_core::doc::fields::EventFields;
 use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
@@ -200,8 +202,15 @@ impl Args {
         self.format.unwrap_or_else(|| DocumentFormat::of_name(&self.output))
     }
 
-    /// Reports files that cannot be written.
+    /// Reports files that cannot be written, and a name that says another format than is written.
     fn probe(&self, problems: &mut Problems) {
+        let unwritten = promised(&self.output).0.map(FileFormat::name);
+        let unwritten =
+            unwritten.filter(|name| self.format.is_none() && DocumentFormat::from_str(name, true).is_err());
+        if let Some(name) = unwritten {
+            let of = &self.output;
+            problems.note(format_args!("--output: {of:?} is {name} by its name, which is not generated"));
+        }
         // A folder of pages is created only when it is written.
         let output = Some(&self.output).filter(|_| self.output_format() != DocumentFormat::Html);
         let files =

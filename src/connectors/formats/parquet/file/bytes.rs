@@ -1,6 +1,5 @@
 //! Byte ranges of a file, and how many of its rows are read at once.
 
-use std::io::{self, Read};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -27,22 +26,5 @@ impl Chunks {
         let mut bytes = vec![0; length];
         self.0.read_at(start, &mut bytes)?;
         Ok(bytes.into())
-    }
-}
-
-/// Reads a file from an offset on.
-#[derive(Debug)]
-pub(super) struct OffsetReader {
-    pub(super) file: Arc<dyn RandomAccess>,
-    pub(super) at: u64,
-}
-
-impl Read for OffsetReader {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let left = self.file.bytes().saturating_sub(self.at);
-        let count = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
-        self.file.read_at(self.at, &mut out[..count])?;
-        self.at += count as u64;
-        Ok(count)
     }
 }

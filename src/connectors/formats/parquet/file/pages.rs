@@ -20,7 +20,8 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::ColumnDescPtr;
 
-use super::bytes::{Chunks, OffsetReader, STEP};
+use super::super::super::storage::FileRange;
+use super::bytes::{Chunks, STEP};
 use super::codec::PageCodec;
 use super::lengths;
 use super::thrift::{Compact, FieldType, wrong};
@@ -133,7 +134,7 @@ impl Pages {
     /// The header of the next page that is not empty; `None` after the last page.
     fn peek(&mut self) -> Result<Option<PageHeader>> {
         while self.next.is_none() && self.left > 0 {
-            let piece = OffsetReader { file: Arc::clone(&self.file.0), at: self.at };
+            let piece = FileRange::from_offset(&self.file.0, self.at);
             let mut fields = Compact::new(BufReader::with_capacity(4096, piece), self.left);
             let header = header(&mut fields)?;
             self.at += fields.read();
