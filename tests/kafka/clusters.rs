@@ -10,6 +10,7 @@ use dupflow::connectors::kafka::{Kafka, Start};
 use dupflow::connectors::kafka::{KafkaOutput, KafkaSink, OutputEnvelope};
 use dupflow::connectors::mark::{Mark, Standing};
 use dupflow::connectors::sinks::Sink;
+use dupflow::connectors::sinks::answers::ClusterDeltas;
 use dupflow::core::cluster::{ClusterKind, ClusterReport, Clusters};
 use dupflow::core::doc::{DocId, Position};
 use dupflow::core::oracle;
@@ -52,7 +53,7 @@ fn output(broker: &Broker, envelope: OutputEnvelope) -> KafkaOutput {
 fn sink(output: &KafkaOutput, limit: usize) -> KafkaSink {
     let clusters = Clusters::new(ClusterKind::Components, limit);
     let next = KafkaOutput { run: Broker::name("run"), ..output.clone() };
-    KafkaSink::for_clusters(next, clusters, Arc::new(Metrics::new(0)))
+    KafkaSink::for_changes(next, Box::new(ClusterDeltas::new(clusters, Arc::new(Metrics::new(0)))))
 }
 
 fn pair(ends: &str) -> Pair<DocId> {

@@ -128,11 +128,9 @@ fn a_second_run_of_the_same_output_takes_nothing() {
     first.wait_for("the state is stored");
     let (code, said) = start(&mut place.command("run -c run.toml")).end();
     assert!(code == Some(1) && said.contains("another run writes to it"), "{code:?}: {said}");
-    let feed = place.read("feed.jsonl");
-    place.write(
-        "feed.jsonl",
-        &format!("{feed}{{\"id\":\"new\",\"text\":\"a text at the end of the feed\"}}\n"),
-    );
+    // The file is followed: it keeps what it holds at all times.
+    let mut feed = std::fs::File::options().append(true).open(place.path("feed.jsonl")).unwrap();
+    feed.write_all(b"{\"id\":\"new\",\"text\":\"a text at the end of the feed\"}\n").unwrap();
     first.signal("TERM");
     let (ended, text) = first.end();
     assert_eq!(ended, Some(0), "{text}");

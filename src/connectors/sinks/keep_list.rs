@@ -22,7 +22,7 @@ use serde::Serialize;
 use super::contained;
 use super::contract::EndList;
 use super::destination::Destination;
-use super::rows::{JsonLines, OutputRow, RowWriter};
+use super::rows::{EachCells, JsonLines, OutputCell, OutputRow, RowWriter};
 use dupflow_core::cluster::{Clusters, KeepFacts, KeepRule};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocChange, DocId};
@@ -193,6 +193,45 @@ impl LiveDocuments {
     }
 }
 
+/// A document to keep.
+#[derive(Serialize)]
+struct KeptRow<'a> {
+    id: &'a str,
+}
+
+impl OutputRow for KeptRow<'_> {
+    fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        Ok(serde_json::to_writer(out, self)?)
+    }
+
+    fn cells(&self, each: &mut EachCells<'_>) -> io::Result<()> {
+        each(&[OutputCell::Text(self.id)])
+    }
+}
+
+/// A document to remove, and the one kept in its place.
+#[derive(Serialize)]
+struct RemovedRow<'a> {
+    id: &'a str,
+    kept: &'a str,
+    cluster: &'a str,
+    /// In a corpus that is compared with a reference: whether the kept document is of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<bool>,
+}
+
+impl OutputRow for RemovedRow<'_> {
+    fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        Ok(serde_json::to_writer(out, self)?)
+    }
+
+    fn cells(&self, each: &mut EachCells<'_>) -> io::Result<()> {
+        let mut cells = [self.id, self.kept, self.cluster].map(OutputCell::Text).to_vec();
+        cells.extend(self.old.map(OutputCell::Flag));
+        each(&cells)
+    }
+}
+
 /// Keeps the documents and the pairs that the changes accumulate to, and writes the list at the end.
 pub struct KeepList<R> {
     out: R,
@@ -248,14 +287,14 @@ impl<R: RowWriter> EndList for KeepList<R> {
         match self.listed {
             DocumentList::Kept => {
                 for (id, _) in self.documents.alive().filter(|(id, _)| !removed.contains_key(*id)) {
-                    self.out.row(&OutputRow::Kept { id: self.documents.written(id) })?;
+                    self.out.row(&KeptRow { id: self.documents.written(id) })?;
                 }
             }
             DocumentList::Removed => {
                 for (id, (kept, cluster)) in &removed {
                     let old = self.documents.has_reference.then(|| kept.is_of_reference());
                     let [id, kept, cluster] = [id, kept, cluster].map(|id| self.documents.written(id));
-                    self.out.row(&OutputRow::Removed { id, kept, cluster, old })?;
+                    self.out.row(&RemovedRow { id, kept, cluster, old })?;
                 }
             }
         }

@@ -1,11 +1,10 @@
 //! Sinks: the deltas of closed epochs in; files, lists or (in tests) memory out. Topics are in
 //! [`crate::kafka`], tables in [`crate::tables`].
 
+pub mod answers;
 pub(crate) mod book;
-mod clusters;
 mod contained;
 mod contract;
-mod decision_rows;
 mod deferred;
 mod destination;
 pub(crate) mod items;
@@ -13,16 +12,14 @@ mod keep_list;
 mod letters;
 mod marked;
 mod memory;
-mod pairs;
 pub(crate) mod rows;
 pub mod side;
 mod units;
 
+pub use answers::{DecisionLines, DeltaLines};
 pub use book::{BookMetrics, Decision, DecisionMode, Repetition};
-pub use clusters::{ClusterDeltaLines, ClusterLines};
 pub use contained::removed as contained_in_kept;
 pub use contract::{EndList, OutputGuard, Sink};
-pub use decision_rows::{DecisionLines, DecisionRows};
 pub use deferred::{DeferredWriter, Publication};
 pub use destination::Destination;
 pub use items::{AboveLimit, BenchmarkCounts, ItemCounts, ItemCountsSlot, ItemOutput, ItemRules, ItemSink};
@@ -31,11 +28,9 @@ pub use keep_list::{DocumentList, KeepList, ListCounts, ListCountsSlot, RemovalR
 pub use letters::LetterFile;
 pub use marked::MarkedFile;
 pub use memory::MemorySink;
-pub use pairs::{DeltaLines, PairLines};
 pub use rows::{
-    ColumnType, CsvRows, FoundItem, JsonLines, OutputCell, OutputProvenance, OutputRow, PairStyle,
-    ROW_FORMATS, RemovedUnit, RowFormat, RowKind, RowRecord, RowWriter, StandardError, UnitName,
-    WithProvenance,
+    ColumnType, Columns, CsvRows, EachCells, FoundItem, JsonLines, OutputCell, OutputProvenance, OutputRow,
+    PairStyle, ROW_FORMATS, RemovedUnit, RowFormat, RowWriter, StandardError, UnitName, WithProvenance,
 };
 pub(crate) use units::RepeatedUnits;
 pub use units::UnitList;

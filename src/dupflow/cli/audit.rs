@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::arguments::problems::Problems;
-use crate::config::{AuditConfig, Deployment, EmitKind, Plan, ProvenancePlace};
+use crate::config::{AuditConfig, Deployment, OutputConfig, Plan, ProvenancePlace};
 use crate::pipeline::{Provenance, Summary};
 use dupflow_connectors::instant;
 use dupflow_core::doc::retention::RetentionClock;
@@ -20,27 +20,28 @@ pub(super) fn note_conflicts(
     plan: Option<&Plan>,
     problems: &mut Problems,
 ) {
-    let AuditConfig { provenance, times, until } = deployment.audit;
+    let AuditConfig { provenance, until } = deployment.audit;
+    let OutputConfig { answer, format, times, .. } = deployment.output;
     let is_wanted = provenance == ProvenancePlace::Output;
-    let is_file = || deployment.output().is_some_and(|path| path.metadata().map_or(true, |it| it.is_file()));
-    let is_of_decisions = deployment.emit == EmitKind::Decisions;
-    if times && (!deployment.emit.is_of_changes() || is_of_decisions) {
+    let is_file =
+        || deployment.output_file().is_some_and(|path| path.metadata().map_or(true, |it| it.is_file()));
+    if times && !answer.has_times {
         problems.note("--times: only changes have times, and something else is to be emitted");
     }
-    if is_wanted && is_of_decisions {
+    if is_wanted && answer.has_modes {
         problems.note("--provenance: decisions have no place for it; --stats has it");
     }
-    if is_wanted && deployment.emit.copied().is_some() {
+    if is_wanted && answer.copied().is_some() {
         problems.note("--provenance: records are written as they were read; --stats has it");
     }
     if is_wanted && are_several {
         problems.note("--provenance: one process writes it; with several, --stats has it");
     }
-    if is_wanted && !deployment.output_format.holds_provenance && !is_file() {
+    if is_wanted && !format.holds_provenance && !is_file() {
         problems.note(format_args!(
             "--provenance: \"{}\" has no place for it, and it is written beside the file: name one with \
             --output",
-            deployment.output_format.name()
+            format.name()
         ));
     }
     if until.is_some() && plan.is_some_and(|plan| plan.retention.follows(RetentionClock::Wall)) {

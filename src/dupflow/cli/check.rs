@@ -9,7 +9,7 @@ use super::arguments::problems::Problems;
 use super::arguments::reference;
 use super::arguments::views;
 use super::run::{deployment_file, note_conflicts, written_by};
-use crate::config::{Deployment, EmitKind, SinkConfig, SourceConfig, TablesConfig, WatchConfig};
+use crate::config::{Deployment, TableConfig, TablesConfig, WatchConfig};
 use crate::forecast;
 use crate::pipeline;
 use crate::plural::counted;
@@ -59,18 +59,14 @@ fn connected(_: &Deployment) -> anyhow::Result<String> {
 /// # Errors
 /// All that is missing or refused.
 fn databases(deployment: &Deployment) -> anyhow::Result<String> {
-    let source = if let SourceConfig::Table(table) = &deployment.source { Some(&**table) } else { None };
+    let source = deployment.source.as_a::<TableConfig>().map(|source| &source.0);
     let watches = deployment.watch.as_ref().and_then(|watch| watch.table.as_deref());
     let sides: Vec<_> = deployment.side_names().into_iter().map(|(_, name)| name).collect();
-    let outputs = deployment.outputs().into_iter().enumerate().filter_map(|(at, output)| {
-        let decisions = Some(output.decisions).filter(|_| output.emit == EmitKind::Decisions);
+    let outputs = deployment.all_outputs().enumerate().filter_map(|(at, output)| {
+        let decisions = Some(output.decisions).filter(|_| output.answer.has_modes);
         // Rows beside the pairs are with the first output.
         let sides = if at == 0 { &*sides } else { &[] };
-        if let SinkConfig::Tables(place) = &output.sink {
-            Some(examine(place, decisions, sides))
-        } else {
-            None
-        }
+        Some(examine(output.place.as_a()?, decisions, sides))
     });
     let (mut found, mut problems) = (String::new(), Vec::new());
     let tables = source.into_iter().chain(watches).map(DatabaseTable::examine);
@@ -107,8 +103,7 @@ fn examine(
 
 /// Reports output files whose folder does not exist.
 fn note_folders(deployment: &Deployment, problems: &mut Problems) {
-    let outputs = deployment.outputs();
-    let of_outputs = written_by(&outputs).into_iter().map(|(key, path, _)| (key, path));
+    let of_outputs = written_by(deployment).into_iter().map(|(key, path, _)| (key, path));
     let letters = deployment.letter_file().map(|path| ("dead_letter.path".to_owned(), path));
     let written = of_outputs.chain(letters);
     let of_watches = deployment.watch.iter().flat_map(WatchConfig::written);
@@ -164,11 +159,7 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         writeln!(report, "  ! for {} documents: {advice}", plan.documents)?;
     }
     if let (Some(path), Some(deployment)) = (&args.config, &deployment) {
-        let inputs = match &deployment.source {
-            SourceConfig::Files { inputs, .. } => counted(inputs.len(), "input"),
-            SourceConfig::Kafka { topic, .. } => format!("topic \"{topic}\""),
-            SourceConfig::Table(table) => table.name(),
-        };
+        let inputs = deployment.source.name();
         let workers = deployment
             .workers
             .map_or_else(|| "as many workers as cores".to_owned(), |n| format!("{n} workers"));
@@ -176,8 +167,8 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
             format!(" compared with a reference of {}", counted(reference.inputs.len(), "input"))
         });
         writeln!(report, "deployment {}: ok, {inputs}{reference}, {workers}", path.display())?;
-        for output in deployment.outputs().iter().filter(|_| !deployment.others.is_empty()) {
-            writeln!(report, "  {}: {} to {}", output.output_table, output.emit, output.sink)?;
+        for output in deployment.all_outputs().filter(|_| !deployment.others.is_empty()) {
+            writeln!(report, "  {}: {} to {}", output.table, output.answer, output.place)?;
         }
         if plan.finds_items() {
             writeln!(

@@ -296,7 +296,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::config::EmitKind;
+    use crate::config::OutputAnswer;
 
     #[test]
     fn the_commands_are_well_formed() {
@@ -307,7 +307,7 @@ mod tests {
     fn defaults_of_replay() {
         let cli = Cli::try_parse_from(["dupflow", "replay", "feed.jsonl"]).unwrap();
         let Command::Replay(args) = cli.command else { panic!("{cli:?}") };
-        assert_eq!((args.pipeline.pipeline.as_str(), args.emit), ("minhash", EmitKind::Deltas));
+        assert_eq!((args.pipeline.pipeline.as_str(), args.emit), ("minhash", OutputAnswer::default()));
         assert_eq!(
             (args.epoch.to_string().as_str(), args.speed.to_string().as_str()),
             ("events:1000", "max")

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::outcome::Summary;
-use crate::config::{Deployment, EmitKind, Plan, SourceConfig};
+use crate::config::{Deployment, FilesSource, Plan};
 use crate::program;
 use dupflow_connectors::digest::InputDigest;
 use dupflow_connectors::inputs::Input;
@@ -245,18 +245,19 @@ fn options(deployment: &Deployment, inputs: &[Input]) -> BTreeMap<String, Json> 
         debug_assert!(Provenance::OPTIONS.contains(&name), "{name}");
         options.insert(name.to_owned(), value);
     };
-    set("emit", deployment.emit.to_string().into());
-    if deployment.emit == EmitKind::Decisions {
-        set("decisions", deployment.decisions.name().into());
+    let output = &deployment.output;
+    set("emit", output.answer.to_string().into());
+    if output.answer.has_modes {
+        set("decisions", output.decisions.name().into());
     }
     let fields: Vec<&str> = deployment.fields.rules().iter().map(FieldRule::written).collect();
     if !fields.is_empty() {
         set("field", fields.into());
     }
-    set("output-format", deployment.output_format.name().into());
+    set("output-format", output.format.name().into());
     set("evidence", deployment.evidence.into());
-    set("causes", deployment.causes.into());
-    set("times", deployment.audit.times.into());
+    set("causes", output.causes.into());
+    set("times", output.times.into());
     if let Some(until) = deployment.audit.until {
         set("until", until.seconds().into());
     }
@@ -266,7 +267,7 @@ fn options(deployment: &Deployment, inputs: &[Input]) -> BTreeMap<String, Json> 
     if let Some(files) = deployment.max_unread {
         set("max-unread", files.into());
     }
-    let SourceConfig::Files { layout, epoch, .. } = &deployment.source else { return options };
+    let Some(FilesSource { layout, epoch, .. }) = deployment.files() else { return options };
     set("epoch", epoch.to_string().into());
     for (name, value) in layout.options() {
         set(name, value.map_or(true.into(), Json::from));

@@ -247,9 +247,12 @@ mod tests {
     /// and few other pairs in high ones.
     #[test]
     fn intervals_hold_what_they_say() {
-        for shares in [&[0.1, 0.4, 0.8, 0.97][..], &[0.0, 0.0, 0.0, 0.05, 0.9, 0.9]] {
-            held(shares);
-        }
+        held(&[0.1, 0.4, 0.8, 0.97]);
+    }
+
+    #[test]
+    fn intervals_of_few_duplicates_hold_what_they_say() {
+        held(&[0.0, 0.0, 0.0, 0.05, 0.9, 0.9]);
     }
 
     fn held(shares: &[f64]) {
@@ -258,7 +261,7 @@ mod tests {
         let start = |band: usize| (60 + 5 * band) as f64 / 100.0;
         let (least, middle) = (start(0), start(shares.len() - 2));
         for round in 0..200 {
-            let pairs: Vec<(f64, bool)> = (0..2000)
+            let pairs: Vec<(f64, bool)> = (0..1000)
                 .map(|_| {
                     let band = rng.random_range(0..shares.len());
                     (start(band), rng.random_bool(shares[band]))

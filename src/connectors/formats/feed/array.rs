@@ -32,11 +32,13 @@ pub(in crate::formats) const JSON_ARRAY: FormatEntry = FormatEntry {
     copy: |file, _| Ok(RawRecords::Bytes(Box::new(RawLines::new(lines(file)?)))),
 };
 
-/// Whether a text begins with an array whose first element is an object, as far as it is known.
+/// Whether a text begins with an array whose first element, if it has one, is an object, as far as it is
+/// known.
 fn begins(text: &[u8]) -> bool {
     text.strip_prefix(b"[").is_some_and(|rest| {
         let first = rest.trim_ascii_start();
-        first.starts_with(b"{") || first.is_empty() && rest.contains(&b'\n')
+        // An array without elements is one if nothing follows it.
+        first.starts_with(b"{") || first.trim_ascii_end() == b"]" || first.is_empty() && rest.contains(&b'\n')
     })
 }
 
@@ -185,6 +187,23 @@ mod tests {
             ("[{\"t\":\"a\nb\"},{}]", &["{\"t\":\"a\u{1}b\"}", "{}"]),
         ] {
             assert_eq!(lines(json), (expected.iter().map(|&line| line.to_owned()).collect(), true), "{json}");
+        }
+    }
+
+    #[test]
+    fn arrays_are_known_by_their_beginning() {
+        for (text, is_array) in [
+            ("[{\"id\":1}]", true),
+            ("[ {", true),
+            ("[]", true),
+            ("[\n]\n", true),
+            ("[\n", true),
+            ("[]\n[]\n", false),
+            ("[1,2]", false),
+            ("[", false),
+            ("{\"a\":[]}", false),
+        ] {
+            assert_eq!(begins(text.as_bytes()), is_array, "{text:?}");
         }
     }
 

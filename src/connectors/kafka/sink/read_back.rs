@@ -1,133 +1,15 @@
-//! Reading an output back: the pairs or the clusters that its committed records accumulate to.
+//! What an output holds: whether all of it is there, and the rows of side outputs.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
 use super::output::{KafkaOutput, side_topic};
 use super::read;
 use crate::kafka::broker::{Admin, KEEPS_ALL, KafkaFailure};
-use crate::kafka::envelope::OutputEnvelope;
 use crate::mark::Standing;
-use crate::sinks::book::LastDecisions;
-use crate::sinks::rows::cluster_json::{ReportSums, read_present};
-use crate::sinks::rows::pair_json::{ReadDelta, read_delta};
 use crate::sinks::side::SideDelta;
-use dupflow_core::cluster::ClusterReport;
-use dupflow_core::pair::{DocPair, Evidence};
 
 impl KafkaOutput {
-    /// The pairs that the topic holds, and whether a record says if its first document is of a reference.
-    ///
-    /// # Errors
-    /// Any error of the broker; that a record is no delta, or that the deltas do not add up to pairs.
-    pub(super) fn pairs(&self) -> io::Result<(BTreeSet<DocPair>, bool)> {
-        match self.envelope {
-            OutputEnvelope::Delta => self.sum_of_deltas(),
-            OutputEnvelope::Upsert => self.last_values(),
-        }
-    }
-
-    /// The pairs of a topic in the delta envelope.
-    fn sum_of_deltas(&self) -> io::Result<(BTreeSet<DocPair>, bool)> {
-        let topic = &self.topic;
-        // A pair is removed whatever evidence it was added with.
-        let mut counts: BTreeMap<_, (i64, Evidence)> = BTreeMap::new();
-        let mut have_sides = false;
-        read::topic(&self.connection, topic, |_, value| {
-            let ReadDelta { pair: found, diff, has_sides } = parse_delta(topic, value.unwrap_or_default())?;
-            let diff = diff.ok_or_else(|| other_envelope(topic, OutputEnvelope::Upsert))?;
-            have_sides |= has_sides;
-            let (count, evidence) = counts.entry((found.pair, found.similarity)).or_default();
-            *count += i64::from(diff);
-            if diff > 0 {
-                *evidence = found.evidence;
-            }
-            Ok(())
-        })?;
-        counts.retain(|_, (count, _)| *count != 0);
-        match counts.iter().find(|(_, (count, _))| *count != 1) {
-            Some(((pair, _), (count, _))) => Err(invalid_data(format!(
-                "topic \"{topic}\": the deltas of {} and {} add up to {count}: some have expired, or were \
-                 not written here",
-                pair.lo(),
-                pair.hi()
-            ))),
-            None => {
-                let pair = |((pair, similarity), (_, evidence))| DocPair { pair, similarity, evidence };
-                Ok((counts.into_iter().map(pair).collect(), have_sides))
-            }
-        }
-    }
-
-    /// The pairs of a topic in the upsert envelope.
-    fn last_values(&self) -> io::Result<(BTreeSet<DocPair>, bool)> {
-        let topic = &self.topic;
-        let mut now: BTreeMap<Vec<u8>, DocPair> = BTreeMap::new();
-        let mut have_sides = false;
-        read::topic(&self.connection, topic, |key, value| {
-            let key = key.unwrap_or_default();
-            match value.filter(|value| !value.is_empty()) {
-                Some(value) => {
-                    let ReadDelta { pair, diff, has_sides } = parse_delta(topic, value)?;
-                    if diff.is_some() {
-                        return Err(other_envelope(topic, OutputEnvelope::Delta));
-                    }
-                    have_sides |= has_sides;
-                    now.insert(key.to_vec(), pair);
-                }
-                None => drop(now.remove(key)),
-            }
-            Ok(())
-        })?;
-        Ok((now.into_values().collect(), have_sides))
-    }
-
-    /// The reports of clusters that the topic holds.
-    pub(super) fn reports(&self) -> io::Result<BTreeSet<ClusterReport>> {
-        let topic = &self.topic;
-        let named = |error: io::Error| invalid_data(format!("topic \"{topic}\": {error}"));
-        match self.envelope {
-            OutputEnvelope::Delta => {
-                let mut sum = ReportSums::default();
-                read::topic(&self.connection, topic, |_, value| {
-                    sum.add(value.unwrap_or_default()).map_err(named)
-                })?;
-                sum.reports().map_err(named)
-            }
-            OutputEnvelope::Upsert => {
-                let mut now: BTreeMap<Vec<u8>, ClusterReport> = BTreeMap::new();
-                read::topic(&self.connection, topic, |key, value| {
-                    let key = key.unwrap_or_default();
-                    match value.filter(|value| !value.is_empty()) {
-                        Some(value) => {
-                            drop(now.insert(key.to_vec(), read_present(key, value).map_err(named)?));
-                        }
-                        None => drop(now.remove(key)),
-                    }
-                    Ok(())
-                })?;
-                Ok(now.into_values().collect())
-            }
-        }
-    }
-
-    /// The last decision of each document in the topic.
-    pub(super) fn decisions(&self) -> io::Result<LastDecisions> {
-        let topic = &self.topic;
-        let mut last = LastDecisions::default();
-        read::topic(&self.connection, topic, |key, value| match value.filter(|value| !value.is_empty()) {
-            Some(value) => {
-                last.add(value).map_err(|error| invalid_data(format!("topic \"{topic}\": {error}")))
-            }
-            None => {
-                last.end(key.unwrap_or_default());
-                Ok(())
-            }
-        })?;
-        Ok(last)
-    }
-
     /// Passes each committed change of rows in a topic of a side output; creates the topic if it is missing.
     pub(super) fn side_rows(&self, topic: &str, each: &mut dyn FnMut(SideDelta)) -> io::Result<()> {
         let admin = Admin::new(&self.connection).map_err(io_error)?;
@@ -217,21 +99,6 @@ pub fn unknown_rows(admin: &Admin, topic: &str) -> Result<Option<String>, KafkaF
              name another topic"
         )
     }))
-}
-
-/// Parses a value.
-fn parse_delta(topic: &str, value: &[u8]) -> io::Result<ReadDelta> {
-    let line = std::str::from_utf8(value)
-        .map_err(|_| invalid_data(format!("topic \"{topic}\" holds a value that is no delta")))?;
-    read_delta(line)
-}
-
-/// The error for an output whose records have another envelope than the run.
-fn other_envelope(topic: &str, found: OutputEnvelope) -> io::Error {
-    invalid_data(format!(
-        "topic \"{topic}\" holds records of sink.envelope = \"{}\": set that, or name another sink.topic",
-        found.name()
-    ))
 }
 
 fn invalid_data(what: String) -> io::Error {

@@ -3,36 +3,32 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::holder::TopicHolder;
 use super::outgoing::Outgoing;
 use super::output::{KafkaOutput, output_topic, side_topic};
 use super::owned::{OwnedTopics, TopicRole};
+use super::read;
 use super::read_back::io_error;
 use super::transaction::Transactions;
 use crate::kafka::broker::{Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest};
 use crate::kafka::envelope::OutputEnvelope;
 use crate::mark::{Mark, Standing, Topic};
-use crate::sinks::book::{Answers, Book, LastDecisions};
+use crate::sinks::answers::{Changes, PairDeltas, RecordForm};
 use crate::sinks::side::SideDelta;
-use crate::sinks::{DecisionMode, OutputGuard, PairStyle, Sink, StandardError};
-use dupflow_core::cluster::Clusters;
+use crate::sinks::{OutputGuard, Sink, StandardError};
 use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::{Epoch, EpochTimes, Progress};
-use dupflow_run::metrics::Metrics;
 
 /// How long [`Sink::inspect`] waits for open transactions. Those of a healthy run end sooner.
 const INSPECT_WAIT: Duration = Duration::from_secs(2);
 
-/// Writes deltas, letters and the mark of an epoch to topics, in one transaction.
+/// Writes the changes of an answer, letters and the mark of an epoch to topics, in one transaction.
 pub struct KafkaSink {
     output: KafkaOutput,
-    evidence: Option<StandardError>,
-    /// Present if changes of clusters or decisions are written instead of pairs.
-    book: Option<Book>,
+    changes: Box<dyn Changes + Send>,
     outgoing: Outgoing,
     transactions: Transactions,
     /// The last mark in the topic, on which the next commit builds.
@@ -45,38 +41,18 @@ pub struct KafkaSink {
 }
 
 impl KafkaSink {
-    /// Sets what values have of pairs.
-    #[must_use]
-    pub fn with_style(mut self, style: PairStyle) -> Self {
-        self.outgoing.style = style;
-        self
-    }
-
-    /// Sets whether values have causes: of each delta its own, of a pair as it is now that of its last
-    /// change.
-    #[must_use]
-    pub fn with_causes(mut self, causes: bool) -> Self {
-        self.outgoing.causes = causes;
-        self
-    }
-
-    /// Sets whether values have the times of their epoch.
-    #[must_use]
-    pub fn with_times(mut self, times: bool) -> Self {
-        self.outgoing.times = times.then(EpochTimes::default);
-        self
-    }
-
-    /// Connects to nothing yet. Evidence is written if there is a standard error.
-    ///
-    /// Causes and times are not written unless requested ([`Self::with_causes`], [`Self::with_times`]).
+    /// Writes pairs, with evidence if there is a standard error. Connects to nothing yet.
     pub fn new(output: KafkaOutput, evidence: Option<StandardError>) -> Self {
+        Self::for_changes(output, Box::new(PairDeltas::new(evidence)))
+    }
+
+    /// Writes the changes of an answer. Connects to nothing yet.
+    pub fn for_changes(output: KafkaOutput, changes: Box<dyn Changes + Send>) -> Self {
         let owned = OwnedTopics::default();
         Self {
             transactions: Transactions::new(&output, &owned),
             output,
-            evidence,
-            book: None,
+            changes,
             outgoing: Outgoing::default(),
             known: None,
             found: None,
@@ -85,34 +61,12 @@ impl KafkaSink {
         }
     }
 
-    /// As [`Self::new`], but writes decisions. `clusters` must be empty.
-    pub fn for_decisions(
-        output: KafkaOutput,
-        mode: DecisionMode,
-        clusters: Clusters,
-        metrics: Arc<Metrics>,
-    ) -> Self {
-        Self { book: Some(Book::new(clusters).with_decisions(mode, metrics)), ..Self::new(output, None) }
-    }
-
-    /// As [`Self::new`], but writes changes of clusters. `clusters` must be empty.
-    pub fn for_clusters(output: KafkaOutput, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
-        Self { book: Some(Book::new(clusters).with_clusters(metrics)), ..Self::new(output, None) }
-    }
-
-    /// When decisions are written; `None` if they are not.
-    fn decides(&self) -> Option<DecisionMode> {
-        self.book.as_ref().and_then(Book::decides)
-    }
-
-    /// Encodes answers for the next commit.
-    fn encode(&mut self, epoch: Epoch, Answers { clusters, decisions }: &Answers) -> io::Result<()> {
+    /// What the records of the topic are.
+    fn form(&self) -> RecordForm {
         match self.output.envelope {
-            OutputEnvelope::Delta => self.outgoing.changes(epoch, clusters)?,
-            OutputEnvelope::Upsert => self.outgoing.memberships(epoch, clusters)?,
+            OutputEnvelope::Delta => RecordForm::Records,
+            OutputEnvelope::Upsert => RecordForm::Present,
         }
-        let is_current = self.decides() == Some(DecisionMode::Current);
-        self.outgoing.decisions(epoch, decisions, is_current)
     }
 
     /// Creates missing topics, with retention settings under which the broker deletes nothing.
@@ -174,10 +128,7 @@ impl Sink for KafkaSink {
         self.ensure_topics().map_err(io_error)?;
         self.known = self.transactions.take_over().map_err(io_error)?;
         let Some(found) = self.known.clone() else {
-            if let Some(book) = &mut self.book {
-                // Documents from a state that is there are missing in this new output.
-                book.correct_decisions(LastDecisions::default());
-            }
+            self.changes.begin();
             return self.output.unmarked(None);
         };
         if let Some((partition, first)) = self.output.expired().map_err(io_error)? {
@@ -212,82 +163,61 @@ impl Sink for KafkaSink {
         Some(self.owned.guard(&self.output.connection, self.output.refresh))
     }
 
-    /// Empty for clusters and decisions: the topic holds no pairs. What it holds is read here and corrected
-    /// once all pairs are known.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         self.output.check_complete()?;
-        let Some(book) = &mut self.book else {
-            let (pairs, have_sides) = self.output.pairs()?;
-            // Its corrections are written as its records are.
-            self.outgoing.style.sides |= have_sides;
-            return Ok(pairs);
+        let (form, output) = (self.form(), &self.output);
+        let named = |error: io::Error| match error.kind() {
+            io::ErrorKind::InvalidData => {
+                io::Error::new(error.kind(), format!("topic \"{}\": {error}", output.topic))
+            }
+            _ => error,
         };
-        match book.decides() {
-            Some(_) => book.correct_decisions(self.output.decisions()?),
-            None => book.correct_clusters(self.output.reports()?),
-        }
-        Ok(BTreeSet::new())
+        let held = self.changes.held(form, &mut |each| read::topic(&output.connection, &output.topic, each));
+        held.map_err(named)
     }
 
     fn times(&mut self, times: EpochTimes) {
-        self.outgoing.times = self.outgoing.times.map(|_| times);
+        self.changes.times(times);
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
-        let evidence = self.evidence.as_ref();
-        match (&mut self.book, self.output.envelope) {
-            (Some(book), _) => {
-                let answers = book.advance(deltas);
-                self.encode(progress.epoch, &answers)?;
-            }
-            (None, OutputEnvelope::Delta) => self.outgoing.deltas(progress.epoch, deltas, evidence)?,
-            (None, OutputEnvelope::Upsert) => self.outgoing.upserts(progress.epoch, deltas, evidence)?,
-        }
+        let (form, outgoing) = (self.form(), &mut self.outgoing);
+        self.changes.epoch(form, progress.epoch, deltas, &mut |key, row| outgoing.record(key, row))?;
         if self.output.dead_letter.is_some() {
-            self.outgoing.letters(letters);
+            outgoing.letters(letters);
         }
         Ok(())
     }
 
     fn wants_documents(&self) -> bool {
-        self.decides().is_some()
+        self.changes.wants_documents()
     }
 
     fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
-        if let Some(book) = &mut self.book {
-            book.documents(changes);
-        }
+        self.changes.documents(changes);
         Ok(())
     }
 
     fn wants_upserts(&self) -> bool {
-        self.decides().is_some()
+        self.changes.wants_documents()
     }
 
     fn upserts(&mut self, upserts: &[UpsertedDoc]) -> io::Result<()> {
-        if let Some(book) = &mut self.book {
-            book.upserts(upserts);
-        }
+        self.changes.upserts(upserts);
         Ok(())
     }
 
     fn live(&mut self, _: Epoch) {
-        if let Some(book) = &mut self.book {
-            book.live();
-        }
+        self.changes.live();
     }
 
     fn restored(&mut self, deltas: &[Delta]) {
-        if let Some(book) = &mut self.book {
-            book.restored(deltas);
-        }
+        self.changes.restored(deltas);
     }
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
-        if let Some(book) = &mut self.book {
-            let answers = book.corrections(mark);
-            self.encode(mark.progress.epoch, &answers)?;
-        }
+        let (form, outgoing) = (self.form(), &mut self.outgoing);
+        self.changes.corrections(form, mark, &mut |key, row| outgoing.record(key, row))?;
         self.write(mark).map_err(io_error)
     }
 

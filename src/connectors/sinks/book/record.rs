@@ -295,7 +295,6 @@ impl LastDecisions {
     }
 
     /// Applies the end of a document, by the bytes of its id.
-    #[cfg(feature = "kafka")]
     pub(crate) fn end(&mut self, id: &[u8]) {
         if let Ok(id) = std::str::from_utf8(id) {
             self.0.remove(id);

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::found::{ItemCounts, ItemRules, LiveItems};
 use crate::mark::Mark;
 use crate::sinks::contract::Sink;
-use crate::sinks::rows::{OutputRow, RowWriter};
+use crate::sinks::rows::RowWriter;
 use dupflow_core::doc::{DocChange, Letter};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::Progress;
@@ -90,7 +90,7 @@ impl Sink for ItemSink {
                 sink.finish()
             }
             ItemOutput::Items(rows) => {
-                live.found(rules).try_for_each(|found| rows.row(&OutputRow::Item { found: &found }))?;
+                live.found(rules).try_for_each(|found| rows.row(&found))?;
                 rows.finish()
             }
         }

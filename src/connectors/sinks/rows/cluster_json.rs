@@ -24,7 +24,8 @@ pub(crate) type ReportChange = (ClusterReport, isize);
 pub(crate) fn write_change(
     out: &mut impl Write,
     epoch: Epoch,
-    (report, diff): &ReportChange,
+    report: &ClusterReport,
+    diff: isize,
     times: Option<EpochTimes>,
 ) -> io::Result<()> {
     write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
@@ -32,7 +33,6 @@ pub(crate) fn write_change(
 }
 
 /// Writes the present state of a document or a giant without a line break.
-#[cfg(any(feature = "kafka", test))]
 pub(crate) fn write_present(
     out: &mut impl Write,
     epoch: Epoch,
@@ -108,7 +108,6 @@ pub(crate) fn read_change(line: &[u8]) -> io::Result<(ClusterReport, i8)> {
 ///
 /// # Errors
 /// If the record is neither.
-#[cfg(any(feature = "kafka", test))]
 pub(crate) fn read_present(key: &[u8], value: &[u8]) -> io::Result<ClusterReport> {
     let id = std::str::from_utf8(key).ok().and_then(DocId::new);
     let report = |(document, line): (DocId, ClusterLine)| match line {
@@ -178,9 +177,9 @@ mod tests {
         DocId::new(name).unwrap()
     }
 
-    fn written(change: &ReportChange) -> Vec<u8> {
+    fn written((report, diff): &ReportChange) -> Vec<u8> {
         let mut out = Vec::new();
-        write_change(&mut out, 7, change, None).unwrap();
+        write_change(&mut out, 7, report, *diff, None).unwrap();
         out
     }
 

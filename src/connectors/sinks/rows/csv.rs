@@ -11,7 +11,7 @@ use csv::{ByteRecord, Writer};
 
 use super::column::OutputCell;
 use super::format::RowFormat;
-use super::row::{OutputRow, RowKind, RowWriter};
+use super::row::{Columns, OutputRow, RowWriter};
 use crate::mark::{Mark, Standing};
 use crate::sinks::destination::Destination;
 
@@ -22,29 +22,29 @@ pub(super) const FORMAT: RowFormat = RowFormat {
     is_of_end: false,
     holds_provenance: false,
     feature: None,
-    open: Some(|out, kind| Ok(Box::new(CsvRows::new(out, kind)))),
+    open: Some(|out, columns| Ok(Box::new(CsvRows::new(out, columns)))),
 };
 
 /// Writes rows as comma-separated values, with a header.
 pub struct CsvRows<W: io::Write> {
     /// `None` only during a commit, and after one that failed.
     writer: Option<Writer<W>>,
-    kind: RowKind,
+    columns: Columns,
     has_header: bool,
 }
 
 impl<W: Destination> CsvRows<W> {
-    /// `kind` decides the columns.
-    pub fn new(out: W, kind: RowKind) -> Self {
-        Self { writer: Some(Writer::from_writer(out)), kind, has_header: false }
+    /// Rows with these columns.
+    pub fn new(out: W, columns: Columns) -> Self {
+        Self { writer: Some(Writer::from_writer(out)), columns, has_header: false }
     }
 
     /// The CSV writer; writes the header first if it is not written yet.
     fn writer(&mut self) -> io::Result<&mut Writer<W>> {
-        let Self { writer, kind, has_header } = self;
+        let Self { writer, columns, has_header } = self;
         let writer = writer.as_mut().ok_or_else(|| io::Error::other("an earlier commit has failed"))?;
         if !std::mem::replace(has_header, true) {
-            writer.write_record(kind.columns().iter().map(|(name, _)| name)).map_err(io_error)?;
+            writer.write_record(columns.iter().map(|(name, _)| name)).map_err(io_error)?;
         }
         Ok(writer)
     }
@@ -73,7 +73,7 @@ fn io_error(error: csv::Error) -> io::Error {
 }
 
 impl<W: Destination> RowWriter for CsvRows<W> {
-    fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
+    fn row(&mut self, row: &dyn OutputRow) -> io::Result<()> {
         let writer = self.writer()?;
         row.cells(&mut |cells| {
             let mut record = ByteRecord::new();
@@ -117,6 +117,6 @@ impl<W: Destination> RowWriter for CsvRows<W> {
 
 impl<W: io::Write> fmt::Debug for CsvRows<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CsvRows").field("kind", &self.kind).finish_non_exhaustive()
+        f.debug_struct("CsvRows").field("columns", &self.columns).finish_non_exhaustive()
     }
 }

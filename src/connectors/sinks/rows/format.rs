@@ -3,11 +3,11 @@
 use std::fmt;
 use std::io;
 
-use super::row::{RowKind, RowWriter};
+use super::row::{Columns, RowWriter};
 use crate::sinks::destination::Destination;
 
-/// Opens a writer of rows of one kind.
-pub(super) type OpenRows = fn(Box<dyn Destination + Send>, RowKind) -> io::Result<Box<dyn RowWriter + Send>>;
+/// Opens a writer of rows with these columns.
+pub(super) type OpenRows = fn(Box<dyn Destination + Send>, Columns) -> io::Result<Box<dyn RowWriter + Send>>;
 
 /// A file format of rows.
 pub struct RowFormat {

@@ -1,8 +1,11 @@
 //! The row of an item of a reference.
 
+use std::io;
+
 use serde::Serialize;
 
 use super::column::{ColumnType, OutputCell, whole};
+use super::row::{EachCells, OutputRow};
 
 /// What is found of an item.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,7 +30,7 @@ pub struct FoundItem {
 
 impl FoundItem {
     /// Names and types of its columns, in order.
-    pub(super) const COLUMNS: [(&'static str, ColumnType); 8] = [
+    pub(in crate::sinks) const COLUMNS: [(&'static str, ColumnType); 8] = [
         ("id", ColumnType::Text),
         ("benchmark", ColumnType::Text),
         ("shingles", ColumnType::Integer),
@@ -37,10 +40,15 @@ impl FoundItem {
         ("too_short", ColumnType::Flag),
         ("above_limit", ColumnType::Flag),
     ];
+}
 
-    /// Its cells.
-    pub(super) fn cells(&self) -> [OutputCell<'_>; 8] {
-        [
+impl OutputRow for FoundItem {
+    fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        Ok(serde_json::to_writer(out, self)?)
+    }
+
+    fn cells(&self, each: &mut EachCells<'_>) -> io::Result<()> {
+        each(&[
             OutputCell::Text(&self.id),
             OutputCell::Text(&self.benchmark),
             whole(self.shingles),
@@ -49,6 +57,6 @@ impl FoundItem {
             self.page.as_deref().map_or(OutputCell::Missing, OutputCell::Text),
             OutputCell::Flag(self.too_short),
             OutputCell::Flag(self.above_limit),
-        ]
+        ])
     }
 }

@@ -34,14 +34,14 @@ impl<R: RowWriter> WithProvenance<R> {
     /// The rows; writes the first part of the provenance if it is not written yet.
     fn rows(&mut self) -> io::Result<&mut R> {
         if !std::mem::replace(&mut self.has_begun, true) {
-            self.rows.row(&OutputRow::Provenance { line: &self.provenance.first(), whole: None })?;
+            self.rows.provenance(&self.provenance.first(), None)?;
         }
         Ok(&mut self.rows)
     }
 }
 
 impl<R: RowWriter> RowWriter for WithProvenance<R> {
-    fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
+    fn row(&mut self, row: &dyn OutputRow) -> io::Result<()> {
         self.rows()?.row(row)
     }
 
@@ -59,7 +59,7 @@ impl<R: RowWriter> RowWriter for WithProvenance<R> {
 
     fn finish(&mut self) -> io::Result<()> {
         let (line, whole) = (self.provenance.last(), self.provenance.whole());
-        self.rows()?.row(&OutputRow::Provenance { line: &line, whole: Some(&whole) })?;
+        self.rows()?.provenance(&line, Some(&whole))?;
         self.rows.finish()
     }
 }
@@ -67,7 +67,7 @@ impl<R: RowWriter> RowWriter for WithProvenance<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sinks::{DeltaLines, JsonLines, Sink};
+    use crate::sinks::rows::JsonLines;
 
     struct Parts;
 
@@ -88,11 +88,10 @@ mod tests {
     #[test]
     fn an_output_without_rows_has_both_parts() {
         let mut out = Vec::new();
-        let rows = WithProvenance::new(JsonLines(&mut out), Box::new(Parts));
-        let mut sink = DeltaLines::with_rows(rows, None);
-        sink.commit(&Mark::default()).unwrap();
-        sink.finish().unwrap();
-        drop(sink);
+        let mut rows = WithProvenance::new(JsonLines(&mut out), Box::new(Parts));
+        rows.commit(&Mark::default()).unwrap();
+        rows.finish().unwrap();
+        drop(rows);
         assert_eq!(String::from_utf8(out).unwrap(), "{\"provenance\":1}\n{\"provenance_end\":2}\n");
     }
 }

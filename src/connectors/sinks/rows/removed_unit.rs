@@ -1,8 +1,11 @@
 //! The row of a unit of a document that is removed.
 
+use std::io;
+
 use serde::Serialize;
 
 use super::column::{ColumnType, OutputCell, whole};
+use super::row::{EachCells, OutputRow};
 
 /// A unit to remove, and the one that stays in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -30,9 +33,9 @@ pub struct UnitName<'a> {
     pub unit: u32,
 }
 
-impl<'a> RemovedUnit<'a> {
+impl RemovedUnit<'_> {
     /// Names and types of its columns, in order.
-    pub(super) const COLUMNS: [(&'static str, ColumnType); 7] = [
+    pub(in crate::sinks) const COLUMNS: [(&'static str, ColumnType); 7] = [
         ("document", ColumnType::Text),
         ("unit", ColumnType::Integer),
         ("from", ColumnType::Integer),
@@ -41,10 +44,15 @@ impl<'a> RemovedUnit<'a> {
         ("of_unit", ColumnType::Integer),
         ("similarity", ColumnType::OptionalFloat),
     ];
+}
 
-    /// Its cells.
-    pub(super) fn cells(&self) -> [OutputCell<'a>; 7] {
-        [
+impl OutputRow for RemovedUnit<'_> {
+    fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        Ok(serde_json::to_writer(out, self)?)
+    }
+
+    fn cells(&self, each: &mut EachCells<'_>) -> io::Result<()> {
+        each(&[
             OutputCell::Text(self.document),
             whole(self.unit),
             whole(self.from),
@@ -52,6 +60,6 @@ impl<'a> RemovedUnit<'a> {
             OutputCell::Text(self.of.document),
             whole(self.of.unit),
             self.similarity.map_or(OutputCell::Missing, OutputCell::Float),
-        ]
+        ])
     }
 }

@@ -10,7 +10,7 @@ use std::io;
 use super::repeated::RepeatedUnits;
 use crate::sinks::contract::EndList;
 use crate::sinks::keep_list::ListCountsSlot;
-use crate::sinks::rows::{OutputRow, RowWriter};
+use crate::sinks::rows::RowWriter;
 use dupflow_core::cluster::{Clusters, KeepRule};
 use dupflow_core::doc::DocChange;
 use dupflow_core::doc::fields::FieldRules;
@@ -49,7 +49,7 @@ impl<R: RowWriter> EndList for UnitList<R> {
 
     fn write(&mut self) -> io::Result<()> {
         let Self { out, units } = self;
-        units.removed(|removed| out.row(&OutputRow::RemovedUnit { removed }))?;
+        units.removed(|removed| out.row(removed))?;
         out.finish()
     }
 }

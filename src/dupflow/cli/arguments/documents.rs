@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
-use crate::config::{DocumentsConfig, EmitKind, MemoryBudget};
+use crate::config::{DocumentsConfig, MemoryBudget, OutputAnswer};
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::rewrite::{self, CopySettings, CopyTarget};
 use dupflow_connectors::sinks::DocumentList;
@@ -32,26 +32,26 @@ impl DocumentArgs {
     }
 
     /// Whether the output is one file or a stream.
-    pub(in crate::cli) fn is_file(&self, emit: EmitKind, output: &Path) -> bool {
-        let target = emit.copied().map(|_| CopyTarget::new(Some(output), self.shard_size));
+    pub(in crate::cli) fn is_file(&self, answer: OutputAnswer, output: &Path) -> bool {
+        let target = answer.copied().map(|_| CopyTarget::new(Some(output), self.shard_size));
         target.is_none_or(|target| matches!(target, Ok(CopyTarget::File(_) | CopyTarget::Stream(_))))
     }
 
     /// The folder of records that is written, if the output is one.
-    pub(in crate::cli) fn folder(&self, emit: EmitKind, output: &Path) -> Option<PathBuf> {
-        emit.copied()?;
+    pub(in crate::cli) fn folder(&self, answer: OutputAnswer, output: &Path) -> Option<PathBuf> {
+        answer.copied()?;
         CopyTarget::new(Some(output), self.shard_size).ok()?.folder().map(ToOwned::to_owned)
     }
 
     /// Reports options that exclude each other or have no effect, and inputs whose records cannot be copied.
     pub(in crate::cli) fn note_conflicts(
         &self,
-        (emit, output): (EmitKind, &Path),
+        (answer, output): (OutputAnswer, &Path),
         (inputs, reference): (&[Input], &[Input]),
         (are_several, of_units): (bool, bool),
         problems: &mut Problems,
     ) {
-        let Some(listed) = emit.copied() else {
+        let Some(listed) = answer.copied() else {
             if self.mark.is_some() {
                 problems.note("--mark: has an effect with --emit documents only");
             }

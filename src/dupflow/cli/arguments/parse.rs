@@ -11,37 +11,34 @@ use std::ops::Range;
 
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command, CommandFactory, Parser, ValueEnum};
+use clap::{Arg, Command, CommandFactory, Parser};
 
 use super::problems::Problems;
 use crate::cli::Cli;
-use crate::config::{EmitKind, MOST_WORKERS};
+use crate::config::{MOST_WORKERS, OutputAnswer};
 use dupflow_run::missing_feature;
 
-/// What a replay emits: a name, or "rejected:N".
+/// What a replay emits: the name of an answer, with a number where it takes one.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) struct EmitParser;
+pub(in crate::cli) struct AnswerParser;
 
-impl TypedValueParser for EmitParser {
-    type Value = EmitKind;
+impl TypedValueParser for AnswerParser {
+    type Value = OutputAnswer;
 
     fn parse_ref(
         &self,
         command: &Command,
         argument: Option<&Arg>,
         typed: &OsStr,
-    ) -> Result<EmitKind, clap::Error> {
-        if typed.to_str().is_some_and(|text| text.starts_with(EmitKind::REJECTED)) {
-            return (|text: &str| text.parse::<EmitKind>()).parse_ref(command, argument, typed);
+    ) -> Result<OutputAnswer, clap::Error> {
+        if typed.to_str().is_some_and(OutputAnswer::is_sized) {
+            return (|text: &str| text.parse::<OutputAnswer>()).parse_ref(command, argument, typed);
         }
-        EnumValueParser::<EmitKind>::new().parse_ref(command, argument, typed)
+        EnumValueParser::<OutputAnswer>::new().parse_ref(command, argument, typed)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let sample = PossibleValue::new("rejected:N")
-            .help("At the end of the input, N of the candidates that the filter rejects");
-        let named = EmitKind::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-        Some(Box::new(named.chain([sample])))
+        Some(Box::new(OutputAnswer::possible_values()))
     }
 }
 

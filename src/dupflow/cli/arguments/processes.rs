@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use super::problems::Problems;
-use crate::config::{Deployment, Plan, ProcessConfig, SourceConfig};
+use crate::config::{Deployment, Plan, ProcessConfig};
 use crate::pipeline::{ProcessGroup, held_fields};
 use dupflow_core::description::{Description, FieldValue};
 use dupflow_engine::dataflow::described_fields;
@@ -92,19 +92,7 @@ fn fields(setting: &impl fmt::Debug) -> String {
 /// The settings that must be equal in all processes.
 fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Description {
     let workers = deployment.workers.map_or(0, NonZeroUsize::get);
-    let source = match &deployment.source {
-        SourceConfig::Files { inputs, files_from: _, layout, epoch, speed: _, follow: _, gone: _ } => {
-            let names = inputs.iter().map(|input| input.to_string_lossy().into_owned());
-            Description::new()
-                .with("source.inputs", names.collect::<Vec<_>>().join("\n").as_str())
-                .with("source.layout", fields(layout).as_str())
-                .with("source.epoch", epoch.to_string().as_str())
-        }
-        SourceConfig::Kafka { topic, shape, .. } => Description::new()
-            .with("source.topic", topic.as_str())
-            .with("source.shape", fields(shape).as_str()),
-        SourceConfig::Table(table) => Description::new().with("source.table", fields(table).as_str()),
-    };
+    let source = deployment.source.shared();
     // Each process builds its share of their operators.
     let views = deployment.views.iter().map(|view| fields(&view.plan)).collect::<Vec<_>>();
     plan.description()
@@ -119,8 +107,8 @@ fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Descripti
         .with("source.max_bad", format!("{:?}", deployment.max_bad).as_str())
         .with("source.max_unread", format!("{:?}", deployment.max_unread).as_str())
         .with("sink.evidence", if deployment.evidence { "true" } else { "false" })
-        .with("sink.causes", if deployment.causes { "true" } else { "false" })
+        .with("sink.causes", if deployment.output.causes { "true" } else { "false" })
         .with("watch", if deployment.watch.is_some() { "a list" } else { "none" })
-        .with("sink.times", if deployment.audit.times { "true" } else { "false" })
+        .with("sink.times", if deployment.output.times { "true" } else { "false" })
         .with("source.until", format!("{:?}", deployment.audit.until).as_str())
 }

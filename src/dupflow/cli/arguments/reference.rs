@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::inputs::field_name;
 use super::problems::{self, Problems};
 use super::share;
-use crate::config::{Deployment, EmitKind, Plan, ReferenceConfig, SinkConfig, TablesConfig};
+use crate::config::{Deployment, OutputAnswer, Plan, ReferenceConfig, TablesConfig};
 use crate::plural::count;
 use dupflow_connectors::formats::{IdRule, InputLayout};
 use dupflow_connectors::inputs::{Input, file_number, files_of, for_each_event_until};
@@ -150,14 +150,14 @@ impl ReferenceArgs {
     pub(in crate::cli) fn apply(
         &self,
         plan: Option<&mut Plan>,
-        emit: EmitKind,
+        answer: OutputAnswer,
         others: &[(&str, bool)],
         problems: &mut Problems,
     ) {
         if self.against.is_empty() {
             return;
         }
-        if !emit.is_list() && !matches!(emit, EmitKind::Pairs | EmitKind::Items) {
+        if !answer.has_sides || answer.is_of_changes() {
             let items = plan.as_ref().is_some_and(|plan| plan.finds_items()).then_some(", items");
             problems.note(format_args!(
                 "--against: takes --emit keep, remove, pairs, documents, removed-documents{}",
@@ -213,28 +213,24 @@ pub(in crate::cli) fn apply_frozen(
         return;
     }
     let finds_items = plan.as_ref().is_some_and(|plan| plan.finds_items());
-    for output in deployment.outputs() {
-        let (table, emit) = (&output.output_table, output.emit);
-        let is_written = match emit {
-            EmitKind::Deltas => true,
-            EmitKind::Pairs | EmitKind::Keep | EmitKind::Remove => !finds_items,
-            _ => false,
-        };
+    for output in deployment.all_outputs() {
+        let answer = output.answer;
+        let is_written = answer.has_sides && !answer.is_of_items && (answer.is_of_changes() || !finds_items);
         if !is_written && finds_items {
             problems.note(format_args!(
-                "{}: \"{emit}\": a run writes the pairs of items and pages as they are found, which \
+                "{}: \"{answer}\": a run writes the pairs of items and pages as they are found, which \
                 is \"deltas\"; lists and rows of items are written by `dupflow replay --against`",
-                output.emit_key()
+                output.answer_key()
             ));
         } else if !is_written {
             problems.note(format_args!(
-                "{}: \"{emit}\" would be of documents of both sides: beside reference.inputs take \
+                "{}: \"{answer}\" would be of documents of both sides: beside reference.inputs take \
                 \"deltas\", \"pairs\", \"keep\" or \"remove\"",
-                output.emit_key()
+                output.answer_key()
             ));
         }
-        if matches!(output.sink, SinkConfig::Tables(_)) {
-            let why = TablesConfig::NO_SIDE;
+        if output.place.as_a::<TablesConfig>().is_some() {
+            let (table, why) = (&output.table, TablesConfig::NO_SIDE);
             problems.note(format_args!("{table}.kind: does not go with reference.inputs: {why}"));
         }
     }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::problems::Problems;
 use super::written;
-use crate::config::{Deployment, Plan, SinkConfig, StateConfig};
+use crate::config::{Deployment, FilePlace, OutputPlace, Plan, StateConfig};
 use crate::pipeline::Provenance;
 use dupflow_connectors::failpoint;
 use dupflow_connectors::inputs::{Input, files_of, stamp};
@@ -153,8 +153,9 @@ impl ResumableReplay {
         deployment.state = Some(StateConfig { location, commit_every: self.every, history: None });
         let file = self.folder.join(COPIED);
         deployment.documents.resume = Some(CopyResume { file, name: self.name.clone() });
-        if let SinkConfig::Lines { mark, .. } = &mut deployment.sink {
-            *mark = Some(self.folder.join(MARK));
+        if let Some(FilePlace { path, .. }) = deployment.output.place.as_a().cloned() {
+            let mark = Some(self.folder.join(MARK));
+            deployment.output.place = OutputPlace::new(FilePlace { path, mark });
         }
     }
 
@@ -200,13 +201,13 @@ impl ResumableReplay {
                 {epoch}"
             ));
         }
-        if deployment.emit.is_of_changes() && deployment.output_format.is_of_end {
+        if deployment.output.answer.is_of_changes() && deployment.output.format.is_of_end {
             problems.note(
                 "--resume: an Arrow or a Parquet file of changes is complete only at the end: take JSON \
                 Lines or CSV",
             );
         }
-        if deployment.output().is_none() {
+        if deployment.output_file().is_none() {
             problems.note("--resume: standard output cannot be continued: name a file with --output");
         }
         for input in inputs.iter().filter(|input| stamp(input).is_none()) {
@@ -252,7 +253,7 @@ impl ResumableReplay {
     /// Whether an earlier process has published the result, and only its folder is left.
     pub(in crate::cli) fn is_published(&self, deployment: &Deployment, problems: &mut Problems) -> bool {
         if self.has_ended() {
-            if let Some(path) = deployment.output().filter(|path| !path.exists()) {
+            if let Some(path) = deployment.output_file().filter(|path| !path.exists()) {
                 problems.note(format_args!(
                     "--resume: the replay in {:?} has ended, and its output {path:?} is not there any more: \
                      remove the folder to begin anew",
@@ -262,10 +263,8 @@ impl ResumableReplay {
             return true;
         }
         let documents = &deployment.documents;
-        let target = deployment
-            .emit
-            .copied()
-            .and_then(|_| CopyTarget::new(deployment.output(), documents.shard_bytes).ok());
+        let target = || CopyTarget::new(deployment.output_file(), documents.shard_bytes).ok();
+        let target = deployment.output.answer.copied().and_then(|_| target());
         let Some(target) = target.filter(|_| self.found.is_some()) else { return false };
         let settings = CopySettings {
             resume: documents.resume.clone(),
@@ -299,9 +298,8 @@ impl ResumableReplay {
         fs::create_dir_all(&self.folder).with_context(failed)?;
         self.lock = Some(locked(&self.folder).with_context(failed)?);
         anyhow::ensure!(!self.folder.join(NOTE).exists(), "{}: another process has begun a replay", failed());
-        if let Some(path) =
-            deployment.output().filter(|path| deployment.emit.is_of_changes() && !path.is_dir())
-        {
+        let is_of_changes = deployment.output.answer.is_of_changes();
+        if let Some(path) = deployment.output_file().filter(|path| is_of_changes && !path.is_dir()) {
             File::create(path).with_context(|| format!("the output {path:?}"))?;
         }
         let note = ReplayNote { name: self.name.clone(), settings, has_ended: false };
@@ -363,7 +361,7 @@ pub(in crate::cli) fn settings(
     let path = |path: Option<&Path>| format!("{path:?}");
     let documents = &deployment.documents;
     for (name, value) in [
-        ("--output", path(deployment.output())),
+        ("--output", path(deployment.output_file())),
         ("--dead-letter", path(deployment.letter_file())),
         ("--mark", format!("{:?}", documents.mark)),
         ("--shard-size", format!("{:?}", documents.shard_bytes)),

@@ -23,15 +23,15 @@ use super::arguments::verbosity::Verbosity;
 use super::run::monitor;
 use super::{print, replay};
 use crate::config::{
-    AuditConfig, Deployment, DocumentsConfig, EmitKind, LogLevel, MonitorConfig, OutputFormat, Plan,
-    ProcessConfig, SinkConfig, SourceConfig, without_monitor,
+    AuditConfig, Deployment, DocumentsConfig, FilesSource, LogLevel, MonitorConfig, OutputConfig,
+    OutputPlace, Plan, ProcessConfig, SourceConfig, without_monitor,
 };
 use crate::pipeline::{Mode, RunJob};
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::{GoneInputs, Input, Staying};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
-use dupflow_connectors::sinks::DecisionMode;
+
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::time::SystemClock;
 use narrator::Narrator;
@@ -135,7 +135,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
         workers: None,
         spill: None,
         shutdown: Duration::ZERO,
-        source: SourceConfig::Files {
+        source: SourceConfig::new(FilesSource {
             inputs: vec![feed.to_owned()],
             files_from: None,
             layout: InputLayout::default(),
@@ -143,20 +143,15 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
             speed: Speed::REAL,
             follow: false,
             gone: GoneInputs::default(),
-        },
+        }),
         fields: FieldRules::default(),
         commit: EpochLimits::default(),
         dead_letter: None,
         max_bad: None,
         max_unread: None,
-        output_table: "sink".to_owned(),
+        output: OutputConfig::at(OutputPlace::stdout()),
         others: Vec::new(),
-        sink: SinkConfig::Lines { path: None, mark: None },
-        emit: EmitKind::Deltas,
-        decisions: DecisionMode::default(),
-        output_format: OutputFormat::default(),
         evidence: false,
-        causes: false,
         audit: AuditConfig::default(),
         documents: DocumentsConfig::default(),
         reference: None,

@@ -16,8 +16,8 @@ use crate::cli::arguments::reference::ReferenceArgs;
 use crate::cli::arguments::resume::ResumeArgs;
 use crate::cli::audit;
 use crate::config::{
-    AuditConfig, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputConfig,
-    OutputFormat, ProcessConfig, ProvenancePlace, SourceConfig, WatchConfig,
+    AuditConfig, DeadLetterConfig, Deployment, FilesSource, LogFormat, LogLevel, MonitorConfig, OutputAnswer,
+    OutputConfig, OutputFormat, ProcessConfig, ProvenancePlace, SourceConfig, WatchConfig,
 };
 use dupflow_connectors::inputs::GoneInputs;
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
@@ -51,8 +51,8 @@ pub struct Args {
     /// "removed-documents", those of all others; "items", with -p decontaminate, what is found of each item
     /// of --against; "rejected:N", at most N of the candidates that the filter rejects, chosen by a hash of
     /// their sketches, with why.
-    #[arg(long, value_parser = arguments::EmitParser, default_value_t, value_name = "WHAT")]
-    pub emit: EmitKind,
+    #[arg(long, value_parser = arguments::AnswerParser, default_value_t, value_name = "WHAT")]
+    pub emit: OutputAnswer,
 
     /// With --emit decisions: "first", a record for each upsert, or "current", also whenever a document's
     /// record changes later [default: first].
@@ -177,11 +177,17 @@ impl Args {
             Ok(OutputConfig { causes: self.causes, times: self.times, ..output })
         };
         let mut outputs: Vec<_> = self.output.iter().map(of).collect::<Result<_, String>>()?;
-        outputs.sort_by_key(|output| !output.is_corrected());
+        outputs.sort_by_key(|output| !output.place.is_corrected());
         if let [only] = &mut outputs[..] {
             "sink".clone_into(&mut only.table);
         }
         OutputConfig::conflict(&outputs, self.emit).map_or(Ok(outputs), Err)
+    }
+
+    /// Whether a file beside the output has its provenance: with it, a replay writes a file beside a table of
+    /// comma-separated values.
+    pub(super) fn has_companion(&self, deployment: &Deployment) -> bool {
+        self.provenance && !deployment.output.format.holds_provenance
     }
 
     /// The options as a deployment.
@@ -193,7 +199,7 @@ impl Args {
             workers: self.workers,
             spill: self.memory.config(),
             shutdown: Duration::ZERO,
-            source: SourceConfig::Files {
+            source: SourceConfig::new(FilesSource {
                 inputs: self.inputs.inputs.clone(),
                 files_from: self.inputs.files_from.clone(),
                 layout: self.inputs.layout.layout(),
@@ -201,31 +207,25 @@ impl Args {
                 speed: self.speed,
                 follow: false,
                 gone: GoneInputs::default(),
-            },
+            }),
             fields,
             commit: EpochLimits::default(),
             dead_letter: self.dead_letter.clone().map(DeadLetterConfig::File),
             max_bad: self.max_bad,
             max_unread: self.max_unread,
-            output_table: first.table.clone(),
+            output: first.clone(),
             others: others.to_vec(),
-            sink: first.sink.clone(),
-            emit: first.emit,
-            decisions: first.decisions,
             documents: self.documents.config(),
             reference: None,
             against: 0,
             benchmark: self.reference.benchmark.clone(),
-            output_format: first.format,
             evidence: self.evidence,
-            causes: self.causes,
             audit: AuditConfig {
                 provenance: match (self.provenance, &self.stats) {
                     (true, _) => ProvenancePlace::Output,
                     (false, Some(_)) => ProvenancePlace::Stats,
                     (false, None) => ProvenancePlace::Nowhere,
                 },
-                times: self.times,
                 until: self.until,
             },
             kafka: Connection { brokers: self.brokers.clone(), ..Connection::default() },

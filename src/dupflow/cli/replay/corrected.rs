@@ -3,7 +3,7 @@
 use super::args::Args;
 use crate::cli::arguments::problems::Problems;
 use crate::cli::run::note_keep;
-use crate::config::{OutputConfig, Plan, ResultPlace, TablesConfig};
+use crate::config::{OutputConfig, Place, Plan, TablesConfig, TopicPlace};
 use dupflow_connectors::intake::Speed;
 use dupflow_connectors::sinks::DecisionMode;
 
@@ -16,7 +16,7 @@ pub(super) fn note_conflicts(
 ) {
     const ALL_AT_ONCE: &str = "what is there is corrected at the end, in one step; `dupflow run` with it as \
         [sink] writes it epoch by epoch";
-    let has_file = outputs.iter().any(|output| !output.is_corrected());
+    let has_file = outputs.iter().any(|output| !output.place.is_corrected());
     let tables = [
         ("--times", args.times, TablesConfig::NO_TIMES),
         ("--against", !args.reference.against.is_empty(), TablesConfig::NO_SIDE),
@@ -36,23 +36,28 @@ pub(super) fn note_conflicts(
         ("--views", args.views.is_some(), ALL_AT_ONCE),
         ("--processes", args.processes.are_several(), "`dupflow run` with it as [sink] takes several"),
     ];
-    let first_of = |place| outputs.iter().any(|output| output.place() == place);
-    for (place, name) in [(ResultPlace::Tables, "tables"), (ResultPlace::Topic, "a topic")] {
-        if !first_of(place) {
-            continue;
-        }
-        let of_tables = tables.iter().filter(|_| place == ResultPlace::Tables);
+    let has_topic = has::<TopicPlace>(outputs);
+    let has_tables = has::<TablesConfig>(outputs);
+    for (are_tables, name, _) in
+        [(true, "tables", has_tables), (false, "a topic", has_topic)].into_iter().filter(|place| place.2)
+    {
+        let of_tables = tables.iter().filter(|_| are_tables);
         for (option, _, why) in of_tables.chain(&all).filter(|(_, is_set, _)| *is_set) {
             problems.note(format_args!("{option}: not with {name} as --output: {why}"));
         }
     }
-    if first_of(ResultPlace::Topic) && args.decisions == Some(DecisionMode::First) {
+    if has_topic && args.decisions == Some(DecisionMode::First) {
         problems.note(
             "--decisions: a topic keeps the decisions of earlier upserts, which this replay does not know: \
              leave it out, or take \"current\"",
         );
     }
-    if let Some(plan) = plan.filter(|_| first_of(ResultPlace::Tables)) {
+    if let Some(plan) = plan.filter(|_| has_tables) {
         note_keep(plan, problems);
     }
+}
+
+/// Whether one of the outputs is of this kind.
+fn has<P: Place>(outputs: &[OutputConfig]) -> bool {
+    outputs.iter().any(|output| output.place.as_a::<P>().is_some())
 }

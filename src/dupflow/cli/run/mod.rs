@@ -32,7 +32,7 @@ use super::arguments::reference;
 use super::arguments::verbosity::VerbosityArgs;
 use super::arguments::views;
 use super::arguments::written::{self, ReadFile};
-use crate::config::{Deployment, EmitKind, Plan, SinkConfig, TablesConfig, WatchConfig};
+use crate::config::{Deployment, OutputConfig, Plan, TablesConfig, WatchConfig};
 use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary, missing_fields};
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::sinks::LetterFile;
@@ -144,7 +144,7 @@ pub(super) fn run(
     };
     processes::report_failure(together, |together| {
         if let Some(summary) = run_to_end(args, &plan, &deployment, inputs, together, clock, events)? {
-            verbosity.print(&super::summary::text(&summary, deployment.emit))?;
+            verbosity.print(&super::summary::text(&summary, deployment.output.answer))?;
             super::arguments::problems::check_demands(&summary.unmet)?;
         }
         Ok(ExitCode::SUCCESS)
@@ -252,20 +252,26 @@ pub(super) fn note_conflicts(
     problems: &mut Problems,
 ) {
     plan.iter().flat_map(|plan| missing_fields(plan, deployment)).for_each(|missing| problems.note(missing));
-    let outputs = deployment.outputs();
-    outputs.iter().for_each(|output| note_output(plan, output, problems));
-    let tables = outputs.iter().filter(|output| matches!(output.sink, SinkConfig::Tables(_)));
-    let tables: Vec<_> = tables.filter_map(Deployment::output).collect();
+    let outputs = || deployment.all_outputs();
+    if deployment.evidence && !deployment.output.answer.is_of_pairs {
+        problems.note(format_args!(
+            "{}.evidence: only pairs have evidence, and something else is to be emitted",
+            deployment.output.table
+        ));
+    }
+    outputs().for_each(|output| note_output(plan, output, problems));
+    let tables: Vec<_> =
+        outputs().filter_map(|output| output.place.as_a::<TablesConfig>()?.address.file()).collect();
     let mut read = files.to_vec();
     read.extend(deployment.files_from().map(|path| ("the list source.files_from", path.to_owned())));
     read.extend(deployment.database_file().into_iter().flat_map(|path| written::database(path, &tables)));
-    let of_outputs = written_by(&outputs);
+    let of_outputs = written_by(deployment);
     views::note_conflicts(plan, deployment, false, problems);
     let of_views = views::files(&deployment.views, false);
     let watches = deployment.watch.iter().flat_map(|watch| &watch.inputs);
     read.extend(watches.map(|path| ("the watch list watch.inputs", path.clone())));
     let of_outputs = of_outputs.iter().map(|(key, path, beside)| (&**key, *path, *beside));
-    let is_printed = outputs.iter().any(|output| output.output().is_none());
+    let is_printed = outputs().any(|output| output.place.file().is_none());
     let written = [
         redirected.filter(|_| is_printed).map(|path| ("standard output", path, &[][..])),
         deployment.letter_file().map(|path| ("dead_letter.path", path, &LetterFile::COMPANION_SUFFIXES[..])),
@@ -288,29 +294,23 @@ pub(super) fn note_conflicts(
 }
 
 /// Reports settings of an output that exclude each other or do not fit the pipeline.
-fn note_output(plan: Option<&Plan>, output: &Deployment, problems: &mut Problems) {
-    let table = &output.output_table;
-    if output.evidence && !output.emit.is_of_pairs() {
-        problems.note(format_args!(
-            "{table}.evidence: only pairs have evidence, and something else is to be emitted"
-        ));
-    }
-    if output.causes && output.emit != EmitKind::Deltas {
+fn note_output(plan: Option<&Plan>, output: &OutputConfig, problems: &mut Problems) {
+    let OutputConfig { table, place, answer, causes, times, .. } = output;
+    if *causes && !answer.has_causes {
         problems.note(format_args!(
             "{table}.causes: only deltas have causes, and something else is to be emitted"
         ));
     }
-    let has_times = output.emit.is_of_changes() && output.emit != EmitKind::Decisions;
-    if output.audit.times && !has_times {
+    if *times && !answer.has_times {
         problems.note(format_args!(
             "{table}.times: only changes have times, and something else is to be emitted"
         ));
     }
-    let are_tables = matches!(output.sink, SinkConfig::Tables(_));
-    if output.audit.times && are_tables {
+    let are_tables = place.as_a::<TablesConfig>().is_some();
+    if *times && are_tables {
         problems.note(format_args!("{table}.times: {}", TablesConfig::NO_TIMES));
     }
-    if plan.is_some_and(|plan| plan.keep == KeepRule::SourceOrder) && output.emit.is_list() {
+    if plan.is_some_and(|plan| plan.keep == KeepRule::SourceOrder) && answer.is_list {
         problems.note(
             "output.keep: \"source-order\" is for a replay: a run that starts again may read the same \
              documents at other positions",
@@ -322,9 +322,10 @@ fn note_output(plan: Option<&Plan>, output: &Deployment, problems: &mut Problems
 }
 
 /// The files of outputs, each with its key and the suffixes of those beside it.
-pub(super) fn written_by(outputs: &[Deployment]) -> Vec<(String, &Path, &'static [&'static str])> {
-    let file = |output: &'_ Deployment| format!("{}.path", output.output_table);
-    outputs.iter().filter_map(|of| Some((file(of), of.output()?, of.beside_output()))).collect()
+pub(super) fn written_by(deployment: &Deployment) -> Vec<(String, &Path, &'static [&'static str])> {
+    let file = |output: &OutputConfig| format!("{}.path", output.table);
+    let outputs = deployment.all_outputs();
+    outputs.filter_map(|of| Some((file(of), of.place.file()?, of.place.beside(of.answer)))).collect()
 }
 
 /// Reports a rule of `output.keep` that tables cannot apply: their views always keep the document that names

@@ -9,7 +9,7 @@ use std::fmt::{Display, Write};
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use crate::config::EmitKind;
+use crate::config::OutputAnswer;
 use crate::pipeline::{
     DecisionCounts, FieldCounts, HookCounts, ReferenceCounts, RejectedSummary, ResumedAt, SpillSummary,
     Summary, WatchCounts,
@@ -20,13 +20,13 @@ use crate::plural::count;
 const NAMED_BLOCKS: usize = 5;
 
 /// A few lines, one per topic. Counts of problems are left out if they are zero.
-pub(super) fn text(summary: &Summary, emit: EmitKind) -> String {
+pub(super) fn text(summary: &Summary, answer: OutputAnswer) -> String {
     let mut text = String::new();
-    write(&mut text, summary, emit).expect("a string takes what is written to it");
+    write(&mut text, summary, answer).expect("a string takes what is written to it");
     text
 }
 
-fn write(out: &mut String, s: &Summary, emit: EmitKind) -> std::fmt::Result {
+fn write(out: &mut String, s: &Summary, answer: OutputAnswer) -> std::fmt::Result {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is not negative")]
     let rate = |n: u64| (n as f64 / s.seconds.max(1e-9)).round() as u64;
     writeln!(
@@ -91,7 +91,7 @@ fn write(out: &mut String, s: &Summary, emit: EmitKind) -> std::fmt::Result {
     let causes: Vec<_> =
         s.deltas_by_cause.iter().map(|(cause, n)| format!("{} {cause}", HumanCount(*n))).collect();
     let causes = if causes.is_empty() { String::new() } else { format!(": {}", causes.join(", ")) };
-    let written = if emit == EmitKind::Deltas { " written" } else { "" };
+    let written = if answer.is_of_pairs && answer.is_of_changes() { " written" } else { "" };
     let deltas = count(s.deltas, "delta");
     writeln!(out, "pairs       {} alive, {deltas}{written}{causes}", HumanCount(s.pairs))?;
     results(out, s)?;

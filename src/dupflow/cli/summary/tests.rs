@@ -76,14 +76,16 @@ candidates  1 meeting in blocks, 0 ended by the first word; 1 pair compared by 6
 latency     1.50 ms from an epoch's first event to its deltas, 99th percentile 20.00 ms, at most 1.50 s
 memory      10.00 MiB at most; scheme 0123456789abcdef
 ";
-    assert_eq!(text(&summary(), EmitKind::Deltas), expected);
-    assert!(text(&summary(), EmitKind::Keep).contains("pairs       0 alive, 1 delta: 1 insert\n"));
+    assert_eq!(text(&summary(), OutputAnswer::default()), expected);
+    assert!(
+        text(&summary(), OutputAnswer::named("keep")).contains("pairs       0 alive, 1 delta: 1 insert\n")
+    );
 }
 
 #[test]
 fn a_memory_budget_has_its_line() {
     let spill = SpillSummary { rows: 9000, reads: 1, writes: 2, file_bytes: 8 << 20, seconds_over_budget: 3 };
-    let text = text(&Summary { spill: Some(spill), ..summary() }, EmitKind::Deltas);
+    let text = text(&Summary { spill: Some(spill), ..summary() }, OutputAnswer::default());
     let line = "spilled     8.00 MiB in files; 9,000 rows looked up, 1 read (1.000 an event), 2 writes; \
         over the memory budget in 3 seconds\n";
     assert!(text.contains(line), "{line}\nis not in\n{text}");
@@ -95,7 +97,7 @@ fn decisions_and_notices_have_their_lines() {
     let decisions = DecisionCounts { written: 10, copies: 1, unique: 6, ended: 1, changed: 3 };
     let watches = WatchCounts { watches: 2, notices: 1203, hook: Some(hook) };
     let summary = Summary { decisions: Some(decisions), watches: Some(watches), ..summary() };
-    let text = text(&summary, EmitKind::Decisions);
+    let text = text(&summary, OutputAnswer::named("decisions"));
     for line in [
         "pairs       0 alive, 1 delta: 1 insert\n",
         "decisions   10 written: 1 copy, 2 the oldest of a cluster, 6 unique, 1 not alive at the end of \
@@ -138,7 +140,7 @@ fn the_summary_lists_problems() {
         giant_clusters: 1,
         ..summary()
     };
-    let text = text(&summary, EmitKind::Deltas);
+    let text = text(&summary, OutputAnswer::default());
     for line in [
         "read        3,000 events with",
         " 2 epochs and 1 worker: ",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::config::{DeadLetterConfig, Deployment, SinkConfig, SourceConfig};
+use crate::config::{DeadLetterConfig, Deployment, TopicPlace, TopicSource};
 use crate::plural::counted;
 use dupflow_connectors::kafka::broker::{
     Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest, TopicSettings, close_in_background,
@@ -39,11 +39,14 @@ struct TopicReport<'a> {
 impl<'a> TopicReport<'a> {
     fn run(deployment: &Deployment, admin: &'a Admin) -> Result<String, Vec<String>> {
         let mut report = TopicReport { admin, found: String::new(), problems: Vec::new() };
-        if let SourceConfig::Kafka { topic, .. } = &deployment.source {
+        if let Some(TopicSource { topic, .. }) = deployment.source.as_a() {
             report.input(topic, deployment.state.is_some());
         }
-        deployment.sinks().for_each(|(_, sink)| report.sink(sink));
-        if let SinkConfig::Kafka { .. } = &deployment.sink {
+        deployment
+            .all_outputs()
+            .filter_map(|output| output.place.as_a())
+            .for_each(|topic| report.sink(topic));
+        if deployment.output.place.as_a::<TopicPlace>().is_some() {
             let topics: BTreeSet<_> = deployment.side_names().into_iter().map(|(_, topic)| topic).collect();
             topics.into_iter().for_each(|topic| report.rows(topic));
         }
@@ -66,10 +69,8 @@ impl<'a> TopicReport<'a> {
     }
 
     /// Checks the topics of an output.
-    fn sink(&mut self, sink: &SinkConfig) {
-        let SinkConfig::Kafka { topic, progress_topic, transactional_id, envelope, .. } = sink else {
-            return;
-        };
+    fn sink(&mut self, output: &TopicPlace) {
+        let TopicPlace { topic, progress_topic, transactional_id, envelope, .. } = output;
         let (wanted, settings) = output_topic(topic, *envelope);
         if self.output(wanted, settings) {
             self.kept(topic, wanted.compacted);

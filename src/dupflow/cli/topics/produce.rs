@@ -18,7 +18,7 @@ use super::times::{self, TopicTimes};
 use crate::cli::arguments::inputs::InputArgs;
 use crate::cli::arguments::problems::{self, Problems};
 use crate::cli::arguments::verbosity::Verbosity;
-use crate::config::{Deployment, SourceConfig};
+use crate::config::{Deployment, TopicSource};
 use dupflow_connectors::formats::{RecordShape, ValueFormat};
 use dupflow_connectors::inputs::for_each_event;
 use dupflow_connectors::intake::BadRecords;
@@ -84,11 +84,11 @@ pub(in crate::cli) fn run(
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
     let inputs = args.inputs.resolve(&mut problems);
-    if deployment.as_ref().is_some_and(|place| !matches!(place.source, SourceConfig::Kafka { .. })) {
+    if deployment.as_ref().is_some_and(|place| place.source.as_a::<TopicSource>().is_none()) {
         problems.note("source.kind: the deployment reads no topic, and a topic is to be written");
     }
     let (deployment, inputs) = problems.settle(deployment.zip(inputs))?;
-    let SourceConfig::Kafka { topic, shape, .. } = &deployment.source else { bail!("no topic") };
+    let Some(TopicSource { topic, shape, .. }) = deployment.source.as_a() else { bail!("no topic") };
 
     let admin = Admin::new(&deployment.kafka)?;
     let wanted = TopicRequest { topic, partitions: args.partitions, compacted: false };

@@ -16,7 +16,7 @@ use anyhow::{Context, bail};
 
 use crate::cli::arguments::problems::Problems;
 use crate::cli::arguments::verbosity::Verbosity;
-use crate::config::{Deployment, SourceConfig};
+use crate::config::{Deployment, TopicSource};
 use dupflow_connectors::formats::feed::{FeedRecord, Parser, write};
 use dupflow_connectors::intake::{
     BadRecords, Batch, Decoder, Dequeued, EpochLimits, OnError, Queue, QueueRoom, Source as _,
@@ -66,14 +66,15 @@ pub(in crate::cli) fn run(
 ) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
-    if deployment.as_ref().is_some_and(|place| !matches!(place.source, SourceConfig::Kafka { .. })) {
+    if deployment.as_ref().is_some_and(|place| place.source.as_a::<TopicSource>().is_none()) {
         problems.note("source.kind: the deployment reads no topic, and a topic is to be recorded");
     }
     let deployment = problems.settle(deployment)?;
     if !deployment.fields.is_empty() {
         tracing::warn!("source.fields are not recorded: a feed has ids, times and texts");
     }
-    let SourceConfig::Kafka { topic, start, shape, refresh } = deployment.source else { bail!("no topic") };
+    let Some(read) = deployment.source.as_a().cloned() else { bail!("no topic") };
+    let TopicSource { topic, start, shape, refresh } = read;
     let ends = args.until_now.then(|| ends(&Admin::new(&deployment.kafka)?, &topic)).transpose()?;
     let out: Box<dyn Write> = match args.output.to_str() {
         Some("-") => Box::new(io::stdout().lock()),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json};
 
 use super::records::Record;
-use crate::config::{Deployment, Plan, SourceConfig};
+use crate::config::{Deployment, Plan};
 
 /// Keys by which the records of two outputs belong together.
 const IDENTITY: [&str; 7] = ["epoch", "diff", "a", "b", "document", "cluster", "id"];
@@ -50,13 +50,17 @@ pub(super) struct Different {
 impl RecordRule {
     /// How the records of such a replay are compared.
     pub(super) fn new(_: &Plan, deployment: &Deployment) -> Self {
-        if is_by_clock(deployment) && deployment.emit.is_of_changes() { Self::Sums } else { Self::Each }
+        if is_by_clock(deployment) && deployment.output.answer.is_of_changes() {
+            Self::Sums
+        } else {
+            Self::Each
+        }
     }
 }
 
 /// Whether epochs end by the time of day.
 pub(super) fn is_by_clock(deployment: &Deployment) -> bool {
-    matches!(&deployment.source, SourceConfig::Files { epoch, .. } if epoch.interval().is_some())
+    deployment.source.is_cut_by_clock()
 }
 
 /// Number of times that a record is in one output more than in the other, and when it was first found.

@@ -29,7 +29,7 @@ use serde_json::Value as Json;
 use super::arguments::problems::Problems;
 use super::replay;
 use super::{Cli, Command};
-use crate::config::{Deployment, EmitKind, LogFormat, Plan, ProvenancePlace};
+use crate::config::{Deployment, LogFormat, Plan, ProvenancePlace};
 use crate::pipeline::{
     self, CountsRecord, Mode, PipelineRecord, Provenance, RunJob, Summary, missing_fields,
 };
@@ -145,11 +145,11 @@ impl Repeated {
         });
         if let (Some(plan), Some(deployment)) = (&plan, &deployment) {
             missing_fields(plan, deployment).into_iter().for_each(|missing| problems.note(missing));
-            if deployment.emit.copied().is_some() {
+            if deployment.output.answer.copied().is_some() {
                 problems
                     .note("the report is of records that were copied: only lists and changes are verified");
             }
-            if deployment.emit == EmitKind::Decisions && compared::is_by_clock(deployment) {
+            if deployment.output.answer.has_modes && compared::is_by_clock(deployment) {
                 problems.note(
                     "the epochs of this report were cut by the clock, and a decision is of its epoch: no \
                     replay repeats it",

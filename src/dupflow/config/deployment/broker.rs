@@ -1,6 +1,6 @@
 //! The table `[kafka]` of a deployment file.
 
-use super::source::SourceConfig;
+use super::source::{SourceConfig, TopicSource};
 use super::values::{seconds, secret, secret_in_file};
 use crate::config::settings::{FileSettings, ProblemKind};
 use dupflow_connectors::kafka::broker::Connection;
@@ -12,7 +12,7 @@ pub(super) fn connection(settings: &mut FileSettings, source: &SourceConfig, wri
         let listed = v.list(|one| one.text().map(str::to_owned)).map(|all| all.join(","));
         listed.or_else(|| v.text().map(str::to_owned)).filter(|brokers| !brokers.trim().is_empty())
     });
-    let is_used = matches!(source, SourceConfig::Kafka { .. }) || writes || settings.is_set("watch.topic");
+    let is_used = source.as_a::<TopicSource>().is_some() || writes || settings.is_set("watch.topic");
     if is_used && brokers.is_none() && settings.sound(&["kafka.brokers"]) {
         settings.missing("kafka.brokers");
     }

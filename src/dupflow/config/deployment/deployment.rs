@@ -11,12 +11,13 @@ use serde_json::Value as Json;
 use super::keys::{HIDDEN, KEYS};
 use super::logging::{self, LogFormat, LogLevel};
 use super::monitor::{self, MonitorConfig};
-use super::outputs::{self, AuditConfig, DocumentsConfig, EmitKind, OutputConfig, OutputFormat, SinkConfig};
+use super::outputs::{
+    self, AuditConfig, DocumentsConfig, OutputAnswer, OutputConfig, OutputFormat, OutputPlace, TopicPlace,
+};
 use super::processes::{self, ProcessConfig};
 use super::source::reference::{self, ReferenceConfig};
-use super::source::{self, SourceConfig};
+use super::source::{self, FilesSource, SourceConfig, TableConfig, TopicSource};
 use super::storage::{self, DeadLetterConfig, SpillConfig, StateConfig};
-use super::tables::TablesConfig;
 use super::views::{self, ViewConfig};
 use super::watch::{self, WatchConfig};
 use super::{broker, values};
@@ -24,8 +25,6 @@ use crate::config::settings::{ConfigError, ConfigValue, FileSettings, read_file}
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::intake::{EpochLimits, InputFile};
 use dupflow_connectors::kafka::broker::Connection;
-use dupflow_connectors::sinks::{DecisionMode, MarkedFile};
-use dupflow_connectors::tables::database::Address;
 use dupflow_core::doc::fields::FieldRules;
 
 /// Most worker threads of one process, inclusive. Each has a stack, and a channel to each other worker for
@@ -33,7 +32,7 @@ use dupflow_core::doc::fields::FieldRules;
 pub const MOST_WORKERS: usize = 1024;
 
 /// Where a pipeline runs, validated.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Deployment {
     /// Worker threads; `None` = one per core.
     pub workers: Option<NonZeroUsize>,
@@ -55,15 +54,9 @@ pub struct Deployment {
     /// The greatest number of files that may be unread, wholly or in part. `None`: none where the output is a
     /// list or `max_bad` is set, else any.
     pub max_unread: Option<u64>,
-    /// The table of the first output: "sink", or as in "output.1".
-    pub output_table: String,
-    /// Where results go.
-    pub sink: SinkConfig,
-    /// What the results are: deltas, pairs, clusters or lists.
-    pub emit: EmitKind,
-    /// When records of a document are written, where the results are decisions.
-    pub decisions: DecisionMode,
-    /// The outputs beside this one, the first.
+    /// The first output, which decides where a run goes on.
+    pub output: OutputConfig,
+    /// The outputs beside it.
     pub others: Vec<OutputConfig>,
     /// The reference of a run; `None`: there is none.
     pub reference: Option<ReferenceConfig>,
@@ -74,12 +67,8 @@ pub struct Deployment {
     pub benchmark: Option<String>,
     /// How records of documents are copied, where the results are records; a file does not set it.
     pub documents: DocumentsConfig,
-    /// The file format of the results; a topic has its own.
-    pub output_format: OutputFormat,
     /// Whether each pair carries its evidence.
     pub evidence: bool,
-    /// Whether each delta carries its cause.
-    pub causes: bool,
     /// What is recorded for an audit.
     pub audit: AuditConfig,
     /// How brokers are reached.
@@ -134,42 +123,34 @@ impl Deployment {
         if problems.is_empty() { Ok(deployment) } else { Err(ConfigError::Problems(problems)) }
     }
 
-    /// Reads all tables. The first output is read as `[sink]`, and is typed as `output_table`.
+    /// Reads all tables. The first output is read as `[sink]`, and is of the table `output_table`.
     fn read(settings: &mut FileSettings, output_table: &str, shown: BTreeMap<String, Json>) -> Self {
         let fields = source::fields(settings);
-        let source = source::source(settings, &fields);
+        let source = SourceConfig::read(settings, &fields);
         let first = OutputConfig::first(settings, &source, output_table);
-        let all = [&[first][..], &outputs::others(settings, &source)].concat();
-        outputs::check_places(settings, &all);
-        let sinks = || all.iter().map(|output| &output.sink);
-        let writes_topics = sinks().any(|sink| matches!(sink, SinkConfig::Kafka { .. }));
-        let OutputConfig { sink, emit, decisions, format: output_format, causes, times, .. } = all[0].clone();
-        let views = views::views(settings, &fields, &sink);
-        let watch = watch::watch(settings, &sink);
+        let others = outputs::others(settings, &source);
+        outputs::check_places(settings, &first, &others);
+        let written: Vec<&TopicPlace> =
+            [&first].into_iter().chain(&others).filter_map(|output| output.place.as_a()).collect();
+        let views = views::views(settings, &fields, &first.place);
+        let watch = watch::watch(settings, &first.place);
         let deployment = Self {
             workers: settings.read("workers", workers).unwrap_or_default(),
             spill: storage::spill(settings),
             shutdown: values::seconds(settings, "shutdown_seconds", 0, 10),
             commit: source::commit(settings, &source),
-            dead_letter: storage::dead_letter(settings, sinks()),
-            kafka: broker::connection(settings, &source, writes_topics),
+            dead_letter: storage::dead_letter(settings, &written),
+            kafka: broker::connection(settings, &source, !written.is_empty()),
             max_bad: source::max_bad(settings),
             max_unread: source::max_unread(settings),
             source,
             fields,
-            output_table: output_table.to_owned(),
-            sink,
-            others: all[1..].to_vec(),
-            emit,
-            decisions,
-            output_format,
             evidence: settings.read("sink.evidence", ConfigValue::boolean).unwrap_or_default(),
-            causes,
             documents: DocumentsConfig::default(),
             reference: reference::reference(settings),
             against: 0,
             benchmark: None,
-            audit: AuditConfig { times, ..AuditConfig::default() },
+            audit: AuditConfig::default(),
             state: storage::state(settings),
             views,
             monitor: monitor::monitor(settings),
@@ -178,10 +159,12 @@ impl Deployment {
             level: logging::level(settings),
             format: logging::format(settings),
             shown,
+            output: first,
+            others,
         };
         storage::check_history(settings, deployment.state.as_ref(), deployment.monitor.as_ref());
         let (names, topics) = (deployment.side_names(), deployment.other_topics());
-        outputs::check_side_names(settings, &deployment.sink, &names, &topics);
+        outputs::check_side_names(settings, &deployment.output.place, &names, &topics);
         deployment
     }
 }
@@ -192,82 +175,49 @@ impl Deployment {
         self.against > 0 || self.reference.is_some()
     }
 
+    /// The files that are read, if the source is some.
+    pub fn files(&self) -> Option<&FilesSource> {
+        self.source.as_a()
+    }
+
     /// How records of files are mapped to documents.
     pub fn layout(&self) -> InputLayout {
-        match &self.source {
-            SourceConfig::Files { layout, .. } => layout.clone(),
-            SourceConfig::Kafka { .. } | SourceConfig::Table(_) => InputLayout::default(),
-        }
+        self.files().map(|files| files.layout.clone()).unwrap_or_default()
     }
 
     /// The inputs as the user named them; empty if a topic or a table is read.
     pub fn inputs(&self) -> &[PathBuf] {
-        match &self.source {
-            SourceConfig::Files { inputs, .. } => inputs,
-            SourceConfig::Kafka { .. } | SourceConfig::Table(_) => &[],
-        }
+        self.files().map_or(&[], |files| &files.inputs)
     }
 
     /// The output file; `None` if the output is no file.
-    pub fn output(&self) -> Option<&Path> {
-        match &self.sink {
-            SinkConfig::Lines { path, .. } => path.as_deref(),
-            SinkConfig::Tables(TablesConfig { address: Address::Sqlite(path), .. }) => Some(path),
-            SinkConfig::Tables(_) | SinkConfig::Kafka { .. } => None,
-        }
+    pub fn output_file(&self) -> Option<&Path> {
+        self.output.place.file()
     }
 
     /// The file of a long list of inputs, beside the mark of the output; `None` if the output is no file that
     /// keeps marks.
     pub fn input_list(&self) -> Option<PathBuf> {
-        let beside = |path: &Path, suffix: &str| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(suffix);
-            name.push(InputFile::SUFFIX);
-            PathBuf::from(name)
-        };
-        match &self.sink {
-            SinkConfig::Lines { mark: Some(mark), .. } => Some(beside(mark, "")),
-            SinkConfig::Lines { path: Some(path), .. } if self.emit.is_of_changes() => {
-                Some(beside(path, MarkedFile::COMPANION_SUFFIXES[0]))
-            }
-            SinkConfig::Tables(TablesConfig { address: Address::Sqlite(path), .. }) => Some(beside(path, "")),
-            SinkConfig::Lines { .. } | SinkConfig::Tables(_) | SinkConfig::Kafka { .. } => None,
-        }
-    }
-
-    /// Suffixes of the files that the sink writes beside the output file.
-    pub fn beside_output(&self) -> &'static [&'static str] {
-        match &self.sink {
-            SinkConfig::Lines { mark: None, .. } if self.emit.is_of_changes() => {
-                &MarkedFile::COMPANION_SUFFIXES
-            }
-            SinkConfig::Tables(_) => &Address::COMPANION_SUFFIXES,
-            SinkConfig::Lines { .. } | SinkConfig::Kafka { .. } => &[],
-        }
+        let mut name = self.output.place.mark_file(self.output.answer)?.into_os_string();
+        name.push(InputFile::SUFFIX);
+        Some(name.into())
     }
 
     /// The database file that is read; `None` if the source is no SQLite database.
     pub fn database_file(&self) -> Option<&Path> {
-        match &self.source {
-            SourceConfig::Table(table) => table.address.file(),
-            SourceConfig::Files { .. } | SourceConfig::Kafka { .. } => None,
-        }
+        self.source.as_a::<TableConfig>()?.0.address.file()
     }
 
     /// The file that lists inputs, if there is one.
     pub fn files_from(&self) -> Option<&Path> {
-        match &self.source {
-            SourceConfig::Files { files_from, .. } => files_from.as_deref(),
-            SourceConfig::Kafka { .. } | SourceConfig::Table(_) => None,
-        }
+        self.files()?.files_from.as_deref()
     }
 
     /// Replaces the output by standard output, and drops state, monitor, watches and dead letters.
     pub fn prints_only(&mut self) {
-        self.sink = SinkConfig::Lines { path: None, mark: None };
+        self.output.place = OutputPlace::stdout();
+        self.output.format = OutputFormat::default();
         self.others.clear();
-        self.output_format = OutputFormat::default();
         self.state = None;
         self.dead_letter = None;
         self.views.clear();
@@ -275,16 +225,15 @@ impl Deployment {
         self.watch = None;
     }
 
-    /// The places of all outputs, each with its table.
-    pub fn sinks(&self) -> impl Iterator<Item = (&str, &SinkConfig)> {
-        let others = self.others.iter().map(|other| (other.table.as_str(), &other.sink));
-        [(self.output_table.as_str(), &self.sink)].into_iter().chain(others)
+    /// All outputs.
+    pub fn all_outputs(&self) -> impl Iterator<Item = &OutputConfig> {
+        [&self.output].into_iter().chain(&self.others)
     }
 
     /// Whether the run needs a broker.
     pub fn has_broker(&self) -> bool {
-        matches!(self.source, SourceConfig::Kafka { .. })
-            || self.sinks().any(|(_, sink)| matches!(sink, SinkConfig::Kafka { .. }))
+        self.source.as_a::<TopicSource>().is_some()
+            || self.all_outputs().any(|output| output.place.as_a::<TopicPlace>().is_some())
             || self.watch.as_ref().is_some_and(|watch| watch.topic.is_some())
     }
 
@@ -292,7 +241,7 @@ impl Deployment {
     /// key.
     fn other_topics(&self) -> Vec<(String, &str)> {
         let mut topics = Vec::new();
-        if let SourceConfig::Kafka { topic, .. } = &self.source {
+        if let Some(TopicSource { topic, .. }) = self.source.as_a() {
             topics.push(("source.topic".to_owned(), topic.as_str()));
         }
         if let Some(DeadLetterConfig::Topic(topic)) = &self.dead_letter {
@@ -300,10 +249,10 @@ impl Deployment {
         }
         let watched = self.watch.as_ref().and_then(|watch| watch.topic.as_deref());
         topics.extend(watched.map(|topic| ("watch.topic".to_owned(), topic)));
-        for (name, sink) in self.sinks().skip(1) {
-            if let SinkConfig::Kafka { topic, progress_topic, .. } = sink {
-                topics.push((format!("{name}.topic"), topic));
-                topics.push((format!("{name}.progress_topic"), progress_topic));
+        for OutputConfig { table, place, .. } in &self.others {
+            if let Some(TopicPlace { topic, progress_topic, .. }) = place.as_a() {
+                topics.push((format!("{table}.topic"), topic));
+                topics.push((format!("{table}.progress_topic"), progress_topic));
             }
         }
         topics
@@ -338,20 +287,11 @@ impl Deployment {
     #[must_use]
     pub fn with_output(&self, output: &OutputConfig) -> Self {
         let mut one = self.clone();
-        one.sink = output.sink.clone();
-        (one.emit, one.decisions, one.output_format) = (output.emit, output.decisions, output.format);
-        (one.causes, one.audit.times) = (output.causes, output.times);
-        one.evidence &= one.emit.is_of_pairs();
+        one.output = output.clone();
+        one.evidence &= output.answer.is_of_pairs;
         one.dead_letter.take_if(|letters| matches!(letters, DeadLetterConfig::Topic(_)));
-        one.output_table.clone_from(&output.table);
         one.others.clear();
         one
-    }
-
-    /// The key of what the results of the first output are.
-    pub fn emit_key(&self) -> String {
-        let key = if self.output_table == "sink" { "emit" } else { "answer" };
-        format!("{}.{key}", self.output_table)
     }
 
     /// A deployment for each output, which is its only one.
@@ -361,13 +301,13 @@ impl Deployment {
     }
 
     /// What the results of all outputs are.
-    pub fn emits(&self) -> impl Iterator<Item = EmitKind> {
-        [self.emit].into_iter().chain(self.others.iter().map(|other| other.emit))
+    pub fn answers(&self) -> impl Iterator<Item = OutputAnswer> {
+        self.all_outputs().map(|output| output.answer)
     }
 
     /// Whether the changes of an output have times.
     pub fn has_times(&self) -> bool {
-        self.audit.times || self.others.iter().any(|other| other.times)
+        self.all_outputs().any(|output| output.times)
     }
 }
 

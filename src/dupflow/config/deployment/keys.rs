@@ -10,9 +10,8 @@ use dupflow_connectors::kafka::Start;
 pub(in crate::config) const KEYS: &[&[DeploymentKey]] = &[
     OWN_KEYS,
     &tables::SOURCE_KEYS,
-    &tables::SINK_KEYS,
-    &outputs::SINK_KEYS,
-    &outputs::KEYS,
+    outputs::SINK_KEYS,
+    outputs::KEYS,
     &monitor::KEYS,
     &views::KEYS,
     &watch::KEYS,

@@ -26,14 +26,15 @@ pub(in crate::config) use keys::KEYS;
 pub use logging::{LogFormat, LogLevel};
 pub use monitor::{MonitorConfig, without_monitor};
 pub use outputs::{
-    AuditConfig, DocumentsConfig, EmitKind, OutputConfig, OutputFormat, ProvenancePlace, ResultPlace,
-    SinkConfig,
+    AuditConfig, DocumentsConfig, FilePlace, OpenError, OpenedOutput, OutputAnswer, OutputConfig,
+    OutputFormat, OutputPlace, OutputSettings, Place, ProvenancePlace, TablesConfig, TopicPlace,
 };
 pub use processes::ProcessConfig;
-pub use source::SourceConfig;
-pub use source::description::{SOURCE_PLACE, SOURCE_START};
 pub use source::reference::ReferenceConfig;
+pub use source::{
+    FilesSource, SOURCE_PLACE, SOURCE_START, SourceConfig, SourcePlace, SourceSettings, TableConfig,
+    TopicSource,
+};
 pub use storage::{DeadLetterConfig, MemoryBudget, SpillConfig, StateConfig};
-pub use tables::TablesConfig;
 pub use views::ViewConfig;
 pub use watch::{HookConfig, NoticesConfig, WatchConfig};

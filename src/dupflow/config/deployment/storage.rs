@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::monitor::MonitorConfig;
-use super::outputs::SinkConfig;
+use super::outputs::TopicPlace;
 use super::values::{path, time, topic_name};
 use crate::config::settings::{FileSettings, ProblemKind};
 use dupflow_core::doc::retention;
@@ -126,10 +126,7 @@ pub(super) fn spill(settings: &mut FileSettings) -> Option<SpillConfig> {
 }
 
 /// Reads the table `[dead_letter]`: where bad records are kept.
-pub(super) fn dead_letter<'s>(
-    settings: &mut FileSettings,
-    mut sinks: impl Iterator<Item = &'s SinkConfig>,
-) -> Option<DeadLetterConfig> {
+pub(super) fn dead_letter(settings: &mut FileSettings, outputs: &[&TopicPlace]) -> Option<DeadLetterConfig> {
     let path = settings.read("dead_letter.path", path).filter(|path| !path.as_os_str().is_empty());
     // Empty text is a valid value, and means that no topic is set.
     let topic = settings.read("dead_letter.topic", |v| match v.text()? {
@@ -143,11 +140,7 @@ pub(super) fn dead_letter<'s>(
             None
         }
         (None, Some(topic)) => {
-            let is_of = |sink: &SinkConfig| {
-                matches!(sink, SinkConfig::Kafka { topic: output, progress_topic, .. }
-                    if topic == *output || topic == *progress_topic)
-            };
-            if sinks.any(is_of) {
+            if outputs.iter().any(|output| output.has(&topic)) {
                 let what = "bad records need a topic of their own";
                 settings.problem("dead_letter.topic", ProblemKind::Contradiction(what.to_owned()));
             }

@@ -1,4 +1,4 @@
-//! Databases in a deployment file: the table that is read, and the tables that are written.
+//! Databases in a deployment file: their addresses, and the table that is read.
 
 use std::time::Duration;
 
@@ -39,29 +39,15 @@ pub(super) const SOURCE_KEYS: [DeploymentKey; 16] = [
     DeploymentKey { name: "source.row_security", expected: "true or false" },
 ];
 
-/// Keys of the tables that are written.
-pub(super) const SINK_KEYS: [DeploymentKey; 4] = [
-    DeploymentKey { name: "sink.url", expected: URL },
-    DeploymentKey { name: "sink.url_file", expected: "a path, or \"\" for none" },
-    DeploymentKey { name: "sink.schema", expected: "the name of a schema, 1 to 63 bytes" },
-    DeploymentKey {
-        name: "sink.prefix",
-        expected: "what stands before the names of tables, at most 40 bytes",
-    },
-];
-
 pub(super) const URL: &str = "an address, as in \"postgres://user@host:5432/database\"";
 const COLUMN: &str = "the name of a column";
 
 /// Default time limit for connecting to a server, unless its address sets another one.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Default schema of the tables that are written to a server.
-const SCHEMA: &str = "dupflow";
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The keys that hold the address of a database.
-struct AddressKeys {
-    kind: &'static str,
+pub(super) struct AddressKeys {
+    pub(super) kind: &'static str,
     path: &'static str,
     url: &'static str,
     url_file: &'static str,
@@ -69,11 +55,22 @@ struct AddressKeys {
 
 const FROM: AddressKeys =
     AddressKeys { kind: "source.kind", path: "source.path", url: "source.url", url_file: "source.url_file" };
-const INTO: AddressKeys =
+pub(super) const INTO: AddressKeys =
     AddressKeys { kind: "sink.kind", path: "sink.path", url: "sink.url", url_file: "sink.url_file" };
 
 const WATCHED: AddressKeys =
     AddressKeys { kind: "watch.table", path: "watch.database", url: "watch.url", url_file: "watch.url_file" };
+
+/// The names of these keys.
+pub(super) const SOURCE_KEY_NAMES: [&str; SOURCE_KEYS.len()] = {
+    let mut names = [""; SOURCE_KEYS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = SOURCE_KEYS[at].name;
+        at += 1;
+    }
+    names
+};
 
 /// The address of the table of watches.
 pub(super) fn watched(settings: &mut FileSettings, database: Database) -> Address {
@@ -110,7 +107,7 @@ pub(super) fn whole_table(
 }
 
 /// The address of a database.
-fn address(settings: &mut FileSettings, keys: &AddressKeys, database: Database) -> Address {
+pub(super) fn address(settings: &mut FileSettings, keys: &AddressKeys, database: Database) -> Address {
     match database {
         Database::Sqlite => {
             without_effect(settings, keys.kind, "sqlite", &[keys.url, keys.url_file]);
@@ -204,92 +201,4 @@ pub(super) fn source(settings: &mut FileSettings, database: Database, fields: &F
             .unwrap_or_default(),
         row_security: row_security.unwrap_or(false),
     }
-}
-
-/// Tables that a run writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TablesConfig {
-    /// The address of the database.
-    pub address: Address,
-    /// The schema of a server; without meaning for a file.
-    pub schema: String,
-    /// The prefix of the table names.
-    pub prefix: String,
-    /// Time limit for connecting to a server.
-    pub patience: Duration,
-}
-
-impl TablesConfig {
-    /// Why changes have no times there.
-    pub const NO_TIMES: &str = "a database has no columns for times";
-
-    /// Why pairs with a reference cannot be written there.
-    pub const NO_SIDE: &str = "tables have no column for the side";
-
-    /// The tables that "sqlite:FILE" or "postgres://…" names, in the default schema and without a prefix;
-    /// `None` of what names no database.
-    ///
-    /// # Errors
-    /// Why there are no such tables.
-    pub fn from_typed(typed: &str) -> Option<Result<Self, String>> {
-        let address = match typed.strip_prefix("sqlite:") {
-            Some(path) => Address::Sqlite(path.into()),
-            None if typed.starts_with("postgres://") || typed.starts_with("postgresql://") => {
-                Address::Postgres(Credential::new(typed))
-            }
-            None => return elsewhere(typed).map(Err),
-        };
-        let problem = match &address {
-            Address::Sqlite(path) if path.as_os_str().is_empty() => {
-                Some("name a file, as in \"sqlite:pairs.db\"".to_owned())
-            }
-            Address::Sqlite(_) => Database::Sqlite.missing().or_else(|| in_memory(&address)),
-            #[cfg(feature = "postgres")]
-            Address::Postgres(url) => dupflow_connectors::tables::database::postgres::config(url).err(),
-            #[cfg(not(feature = "postgres"))]
-            Address::Postgres(_) => Database::Postgres.missing(),
-        };
-        let tables = Self { address, schema: SCHEMA.to_owned(), prefix: String::new(), patience: PATIENCE };
-        Some(problem.map_or(Ok(tables), Err))
-    }
-}
-
-/// What to do instead, if an address names neither a file nor a database.
-fn elsewhere(typed: &str) -> Option<String> {
-    let (scheme, _) = typed.split_once(':')?;
-    let database = "the tables of a database are \"sqlite:FILE\" or \"postgres://…\"";
-    match scheme {
-        "sqlite3" | "mysql" | "mariadb" | "duckdb" | "jdbc" => Some(database.to_owned()),
-        _ if typed.contains("://") => Some(format!("\"{scheme}:\" names no file; {database}")),
-        _ => None,
-    }
-}
-
-/// Why tables cannot be in memory, if that is where they are to be.
-fn in_memory(address: &Address) -> Option<String> {
-    let is_in_memory = *address == Address::Sqlite(":memory:".into());
-    is_in_memory.then(|| "tables in memory are gone with the run: name a file".to_owned())
-}
-
-/// Reads `[sink]` for tables that are written.
-pub(super) fn sink(settings: &mut FileSettings, database: Database) -> TablesConfig {
-    let address = address(settings, &INTO, database);
-    if database == Database::Sqlite {
-        without_effect(settings, "sink.kind", "sqlite", &["sink.schema"]);
-    }
-    if let Some(what) = in_memory(&address) {
-        settings.problem("sink.path", ProblemKind::Contradiction(what));
-    }
-    let name = |most: usize| {
-        move |value: &ConfigValue| {
-            value.text().filter(|name| name.len() <= most && !name.contains('\0')).map(str::to_owned)
-        }
-    };
-    let schema = settings.read("sink.schema", |v| name(63)(v).filter(|schema| !schema.is_empty()));
-    let prefix = settings.read("sink.prefix", name(40)).unwrap_or_default();
-    if database == Database::Sqlite && prefix.to_ascii_lowercase().starts_with("sqlite_") {
-        let what = "SQLite keeps names that begin with \"sqlite_\" to itself".to_owned();
-        settings.problem("sink.prefix", ProblemKind::Contradiction(what));
-    }
-    TablesConfig { address, schema: schema.unwrap_or_else(|| SCHEMA.to_owned()), prefix, patience: PATIENCE }
 }

@@ -46,35 +46,6 @@ pub(super) fn dotted_names(path: &str) -> Option<Vec<String>> {
     (!path.is_empty()).then(|| named_path(path))
 }
 
-/// The system that a source reads from or a sink writes to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum System {
-    Local,
-    Kafka,
-    Database(Database),
-}
-
-/// The system that `key` chooses, `local` being the name of [`System::Local`]; reports one that this build
-/// lacks.
-pub(super) fn system(settings: &mut FileSettings, key: &'static str, local: &'static str) -> System {
-    let kinds = [
-        (local, System::Local),
-        ("kafka", System::Kafka),
-        ("sqlite", System::Database(Database::Sqlite)),
-        ("postgres", System::Database(Database::Postgres)),
-    ];
-    let kind = settings.choose(key, &kinds, &[]).unwrap_or(System::Local);
-    let missing = match kind {
-        System::Kafka if cfg!(not(feature = "kafka")) => Some(missing_feature("Kafka", "kafka")),
-        System::Database(database) => database.missing(),
-        System::Local | System::Kafka => None,
-    };
-    if let Some(what) = missing {
-        settings.problem(key, ProblemKind::Contradiction(what));
-    }
-    kind
-}
-
 /// The names of these keys.
 pub(super) fn key_names<const N: usize>(keys: &[DeploymentKey; N]) -> [&'static str; N] {
     keys.map(|key| key.name)

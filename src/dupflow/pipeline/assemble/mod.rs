@@ -25,17 +25,16 @@ use super::outputs::{OtherOutput, SideOutputs, Waits};
 use super::provenance::{Provenance, ProvenanceRecorder};
 use super::run::{ProcessGroup, RunJob, nowhere};
 use crate::config::{
-    Deployment, EmitKind, OutputConfig, OutputFormat, Plan, ProvenancePlace, SinkConfig, SourceConfig,
-    StateConfig,
+    Deployment, FilePlace, OutputConfig, OutputFormat, Plan, ProvenancePlace, StateConfig, TablesConfig,
 };
 use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, InputFile, Share, Source};
 use dupflow_connectors::owned::OwnedFile;
+use dupflow_connectors::sinks::answers::Written;
 use dupflow_connectors::sinks::{BookMetrics, ItemCountsSlot, LetterFile, ListCountsSlot, Sink};
 use dupflow_connectors::state::{self, SharedState, StoredState};
-use dupflow_connectors::tables::TableOutput;
 use dupflow_core::description::Description;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::time::{Clock, SystemClock};
@@ -86,9 +85,8 @@ impl RunJob {
         let workers = deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get);
         let spill = spill::spill(deployment, workers)?;
         let bad = Arc::new(bad_records(plan, deployment, mode, count)?);
-        if let (true, Mode::Replay, SinkConfig::Lines { path: Some(path), .. }) =
-            (writes, mode, &deployment.sink)
-        {
+        let file = deployment.output.place.as_a::<FilePlace>().and_then(|file| file.path.as_ref());
+        if let (true, Mode::Replay, Some(path)) = (writes, mode, file) {
             // A replay writes the file anew, which a run may have.
             let taken = |source| AssembleError::Output { path: path.clone(), source };
             OwnedFile::check_free(path).map_err(taken)?;
@@ -111,8 +109,7 @@ impl RunJob {
             continuity.watch = Some(watch::parts(plan, deployment, watch, mode, &clock)?);
         }
         // The clocks of two processes would cut epochs at different records.
-        let by_clock =
-            matches!(&deployment.source, SourceConfig::Files { epoch, .. } if epoch.interval().is_some());
+        let by_clock = deployment.source.is_cut_by_clock();
         let share = Share { index, count, reads_all: matches!(mode, Mode::Replay) && !by_clock };
         // A run writes pairs of items as they are found, and has no list of them.
         let lists_items = plan.finds_items() && deployment.against > 0;
@@ -137,7 +134,7 @@ impl RunJob {
         let others = deployment.others.iter().filter(|_| writes);
         let others = others.map(|other| other_output(parts, other, described_reference.as_deref()));
         continuity.others = others.collect::<Result<_, _>>()?;
-        continuity.table.clone_from(&deployment.output_table);
+        continuity.table.clone_from(&deployment.output.table);
         let status = Status::new(index, count, workers);
         status.name_bad_reasons(BadRecord::ALL.map(BadRecord::reason));
         Ok(Self {
@@ -146,7 +143,7 @@ impl RunJob {
             demands: Demands {
                 max_bad: deployment.max_bad,
                 max_unread: deployment.max_unread,
-                is_list: deployment.emits().any(EmitKind::is_list) || lists_items,
+                is_list: deployment.answers().any(|answer| answer.is_list) || lists_items,
                 lists_items,
                 last_of_id: deployment.layout().ids != IdRule::Once,
                 bad_items: 0,
@@ -174,14 +171,13 @@ fn other_output(
     reference: Option<&str>,
 ) -> Result<OtherOutput, AssembleError> {
     let deployment = &parts.deployment.with_output(output);
-    let earlier = parts.deployment.outputs().into_iter().take_while(|one| one.output_table != output.table);
-    let earlier: Vec<_> = earlier.collect();
+    let earlier = || parts.deployment.all_outputs().take_while(|one| one.table != output.table);
     let uncounted = || Arc::new(Metrics::new(0));
     let mut counted = parts.counted.clone();
-    if earlier.iter().any(has_cluster_changes) {
+    if earlier().any(counts_clusters) {
         counted.clusters = uncounted();
     }
-    if earlier.iter().any(|one| one.emit == EmitKind::Decisions) {
+    if earlier().any(|one| one.answer.has_modes) {
         counted.decisions = uncounted();
     }
     let listed = &ListCountsSlot::default();
@@ -193,10 +189,9 @@ fn other_output(
     Ok(OtherOutput::new(output.table.clone(), sink, described, end, waits))
 }
 
-/// Whether an output follows the changes of clusters.
-fn has_cluster_changes(output: &Deployment) -> bool {
-    let of_clusters = matches!(output.emit, EmitKind::ClusterDeltas | EmitKind::Clusters);
-    of_clusters || matches!(output.sink, SinkConfig::Tables(_))
+/// Whether an output counts the changes of clusters.
+fn counts_clusters(output: &OutputConfig) -> bool {
+    output.answer.counts_clusters || output.place.as_a::<TablesConfig>().is_some()
 }
 
 /// The stages of a job with `count` processes, with the cheapest filter that gives what is written and shown.
@@ -210,7 +205,7 @@ fn job_stages(plan: &Plan, deployment: &Deployment, held: FieldRules, mode: &Mod
     if let Mode::Run { .. } = mode {
         stages.observers.queries = Arc::new(QueryQueue::before_live());
     }
-    if let EmitKind::Rejected(_) = deployment.emit {
+    if let Written::Survey = deployment.output.answer.written {
         stages.observers.live_sketches = Some(Arc::default());
     }
     // Similarities are needed if any process has a monitor. In a run another process may have one; in a
@@ -218,8 +213,8 @@ fn job_stages(plan: &Plan, deployment: &Deployment, held: FieldRules, mode: &Mod
     // So are those of notices.
     stages.watches = deployment.watch.is_some();
     let has_monitor = deployment.monitor.is_some() || (count > 1 && matches!(mode, Mode::Run { .. }));
-    let has_similarities = deployment.emits().any(EmitKind::has_similarities) || plan.scheme.units.is_some();
-    if !has_similarities && !has_monitor && !stages.watches {
+    let has_similarities = deployment.answers().any(|answer| answer.has_similarities);
+    if !has_similarities && plan.scheme.units.is_none() && !has_monitor && !stages.watches {
         stages.filter = plan.membership_filter();
     }
     stages
@@ -234,36 +229,27 @@ fn described(
     reference: Option<&str>,
 ) -> Description {
     let mut described = plan.description();
-    if deployment.emit == EmitKind::ClusterDeltas {
-        // One output holds changes of pairs or of clusters, not both.
-        described = described.with("sink.emit", "cluster-deltas");
+    let OutputConfig { place, answer, decisions, format, causes, times, .. } = &deployment.output;
+    if answer.is_of_changes() && !answer.is_of_pairs {
+        // One output holds changes of pairs or others, not both.
+        described = described.with("sink.emit", answer.name);
     }
-    if deployment.emit == EmitKind::Decisions {
-        described =
-            described.with("sink.emit", "decisions").with("sink.decisions", deployment.decisions.name());
+    if answer.has_modes {
+        described = described.with("sink.decisions", decisions.name());
     }
-    if deployment.output_format != OutputFormat::default() {
-        described = described.with("sink.format", deployment.output_format.name());
+    if *format != OutputFormat::default() {
+        described = described.with("sink.format", format.name());
     }
-    if deployment.output_format.has_columns && deployment.emit.is_of_changes() {
+    if format.has_columns && answer.is_of_changes() {
         // All rows of one file have the same columns. Other changes than deltas have times only.
-        let columns = [
-            ("sink.evidence", deployment.evidence),
-            ("sink.causes", deployment.causes),
-            ("sink.times", deployment.audit.times),
-        ];
+        let columns =
+            [("sink.evidence", deployment.evidence), ("sink.causes", *causes), ("sink.times", *times)];
         for (key, _) in columns.into_iter().filter(|(_, is_set)| *is_set) {
             described = described.with(key, "true");
         }
     }
-    if matches!(deployment.sink, SinkConfig::Tables(_)) && deployment.emit == EmitKind::Deltas {
-        // The table of changes holds all changes or none.
-        let (key, value) = TableOutput::WITH_DELTAS;
+    for (key, value) in place.described(*answer) {
         described = described.with(key, value);
-    }
-    if let SinkConfig::Kafka { envelope, .. } = &deployment.sink {
-        // One topic holds changes or present values, not both.
-        described = described.with("sink.envelope", envelope.name());
     }
     described = described.and(described_fields(held));
     for (key, value) in deployment.source.description() {
@@ -334,7 +320,7 @@ fn continuity(
     let continuity = Continuity::new(&described(plan, deployment, &held, None));
     let inputs = deployment.input_list().filter(|_| writes).map(|path| InputFile::new(&path));
     let (tallies, source) = (mode.resumes(deployment), encoded(&deployment.source.further_description()));
-    let rewrites = !deployment.emit.is_of_changes();
+    let rewrites = !deployment.output.answer.is_of_changes();
     let continuity = Continuity {
         source,
         reconcile,

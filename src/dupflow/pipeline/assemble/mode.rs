@@ -1,6 +1,6 @@
 //! Replays and runs.
 
-use crate::config::{Deployment, SinkConfig};
+use crate::config::Deployment;
 
 /// Whether a job replays a recorded input or continues earlier runs.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ impl Mode {
 
     /// Whether the job corrects an output to what its inputs give, whatever was read for it before.
     pub(super) fn begins_anew(&self, deployment: &Deployment) -> bool {
-        matches!(self, Self::Replay) && !matches!(deployment.sink, SinkConfig::Lines { .. })
+        matches!(self, Self::Replay) && deployment.output.place.is_corrected()
     }
 
     /// Whether the job continues a replay that ended early.

@@ -6,8 +6,9 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use dupflow_connectors::rewrite::{CopiedDocuments, DocumentsCopy};
+use dupflow_connectors::sinks::answers::RejectedRow;
 use dupflow_connectors::sinks::{
-    ItemCounts, ItemCountsSlot, ListCounts, ListCountsSlot, OutputRow, Publication, RowWriter,
+    ItemCounts, ItemCountsSlot, ListCounts, ListCountsSlot, Publication, RowWriter,
 };
 use dupflow_core::detect::{CandidateSurvey, RejectedCounts, RejectedSample};
 use dupflow_engine::dataflow::Stages;
@@ -136,7 +137,7 @@ impl RejectedOutput {
         })?;
         let pairs = survey.pairs(&sample);
         for rejected in &pairs {
-            self.rows.row(&OutputRow::Rejected { rejected, threshold: self.threshold })?;
+            self.rows.row(&RejectedRow::new(rejected, self.threshold))?;
         }
         self.rows.finish()?;
         let summary = RejectedSummary { counts: sample.counts().clone(), written: pairs.len() as u64 };

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Each call of such an output has a thread of its own once the run is live, since a sink may wait for its
-//! destination without limit; meanwhile the committer goes on. Nothing is queued: an output that is back is corrected from what
-//! is [in force](InForce). What was found there and is not this run's is no failure that passes, and ends
-//! the run.
+//! destination without limit; meanwhile the committer goes on. Nothing is queued: an output that is back is
+//! corrected from what is [in force](InForce). What was found there and is not this run's is no failure that
+//! passes, and ends the run.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,6 +23,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
+use parking_lot::Mutex;
 
 use super::in_force::InForce;
 use super::open_output::{OpenOutput, OutputRules};
@@ -58,13 +59,24 @@ pub struct OtherOutput {
     /// Whether it wants the changes of documents, and upserts.
     pub(in crate::pipeline) wants: [bool; 2],
     pipeline: String,
-    place: OutputPlace,
+    state: OutputState,
     /// What it needs to be left behind; `None` if a failure ends the run.
     waits: Option<Waits>,
+    /// What looks at it now.
+    looks: Arc<Mutex<Looks>>,
+}
+
+/// What looks at an output that may be left behind: nothing while it is.
+#[derive(Default)]
+struct Looks {
+    /// How often it was left behind or opened again.
+    turn: u64,
+    /// `None` also while it looks.
+    guard: Option<OutputGuard>,
 }
 
 /// Where an output is.
-enum OutputPlace {
+enum OutputState {
     Open(Box<OpenOutput>),
     /// With a thread, in a call that has not ended or which opens it again.
     Behind(Receiver<CallStep>, Thread),
@@ -145,7 +157,7 @@ impl OtherOutput {
     ) -> Self {
         let wants = [sink.wants_documents(), sink.wants_upserts()];
         let open = Box::new(OpenOutput::new(name.clone(), sink, pipeline.clone()));
-        Self { name, end, wants, pipeline, place: OutputPlace::Open(open), waits }
+        Self { name, end, wants, pipeline, state: OutputState::Open(open), waits, looks: Arc::default() }
     }
 
     /// Whether a failure leaves it behind.
@@ -155,12 +167,42 @@ impl OtherOutput {
 
     /// Whether it is left behind.
     pub(in crate::pipeline) fn is_left(&self) -> bool {
-        !matches!(self.place, OutputPlace::Open(_))
+        !matches!(self.state, OutputState::Open(_))
     }
 
     /// What looks at it on a thread of its own, while it is open.
     pub(in crate::pipeline) fn guard(&self) -> Option<OutputGuard> {
-        if let OutputPlace::Open(open) = &self.place { open.sink.guard() } else { None }
+        if !self.may_wait() {
+            return self.open_guard();
+        }
+        self.look_by(self.open_guard());
+        let looks = Arc::clone(&self.looks);
+        Some(Box::new(move || {
+            let (turn, guard) = {
+                let mut now = looks.lock();
+                (now.turn, now.guard.take())
+            };
+            let Some(mut guard) = guard else { return Ok(PATIENCE) };
+            let looked = guard();
+            let mut now = looks.lock();
+            if now.turn != turn {
+                // It was left behind meanwhile: what was seen is of an output that is corrected.
+                return Ok(PATIENCE);
+            }
+            now.guard = Some(guard);
+            looked
+        }))
+    }
+
+    fn open_guard(&self) -> Option<OutputGuard> {
+        if let OutputState::Open(open) = &self.state { open.sink.guard() } else { None }
+    }
+
+    /// From now on this looks at it.
+    fn look_by(&self, guard: Option<OutputGuard>) {
+        let mut looks = self.looks.lock();
+        looks.turn += 1;
+        looks.guard = guard;
     }
 
     /// Sets what wakes the committer when the output is back.
@@ -182,7 +224,7 @@ impl OtherOutput {
         }
         let (first, rules) = (first.cloned(), Arc::clone(rules));
         self.call(move |open, _| open.inspect(first.as_ref(), &rules))?;
-        if let (OutputPlace::Open(open), Some(waits)) = (&self.place, &mut self.waits) {
+        if let (OutputState::Open(open), Some(waits)) = (&self.state, &mut self.waits) {
             waits.seen = open.epoch_before();
         }
         Ok(())
@@ -198,7 +240,7 @@ impl OtherOutput {
     ) -> Result<Epoch, RunError> {
         let (first, lineage, rules) = (first.clone(), lineage.map(str::to_owned), Arc::clone(rules));
         self.call(move |open, _| open.take_over(&first, lineage.as_deref(), &rules))?;
-        let OutputPlace::Open(open) = &self.place else {
+        let OutputState::Open(open) = &self.state else {
             return Ok(self.waits.as_ref().map_or(0, |waits| waits.seen));
         };
         if let Some(waits) = &mut self.waits {
@@ -220,7 +262,7 @@ impl OtherOutput {
 
     /// Whether it is to be corrected once the run is live.
     pub(in crate::pipeline) fn is_corrected(&self) -> bool {
-        matches!(&self.place, OutputPlace::Open(open) if open.is_corrected())
+        matches!(&self.state, OutputState::Open(open) if open.is_corrected())
     }
 
     /// Passes an epoch before the run is live.
@@ -271,7 +313,7 @@ impl OtherOutput {
     /// first output for that.
     pub(in crate::pipeline) fn look(&mut self, in_force: &InForce, first: &Mark) -> Result<(), RunError> {
         loop {
-            let OutputPlace::Behind(steps, _) = &self.place else { return Ok(()) };
+            let OutputState::Behind(steps, _) = &self.state else { return Ok(()) };
             match steps.try_recv() {
                 Ok(step) => self.step(step, in_force, first)?,
                 Err(TryRecvError::Empty) => return Ok(()),
@@ -282,7 +324,7 @@ impl OtherOutput {
 
     /// Ends the pause between two attempts to open an output that is behind.
     pub(in crate::pipeline) fn hurry(&self) {
-        if let OutputPlace::Behind(_, thread) = &self.place {
+        if let OutputState::Behind(_, thread) = &self.state {
             thread.unpark();
         }
     }
@@ -295,7 +337,7 @@ impl OtherOutput {
         clock: &dyn Clock,
     ) -> Result<(), RunError> {
         loop {
-            let OutputPlace::Behind(steps, _) = &self.place else { return Ok(()) };
+            let OutputState::Behind(steps, _) = &self.state else { return Ok(()) };
             match steps.recv_timeout(PATIENCE.saturating_sub(clock.now())) {
                 Ok(step) => self.step(step, in_force, first)?,
                 Err(RecvTimeoutError::Timeout) => return Ok(()),
@@ -317,7 +359,7 @@ impl OtherOutput {
         match step {
             CallStep::Beat => Ok(()),
             CallStep::Ended(open, Ok(())) if open.committed.is_some() && open.committed == first.commit => {
-                self.place = OutputPlace::Open(open);
+                self.state = OutputState::Open(open);
                 self.is_back();
                 Ok(())
             }
@@ -338,10 +380,10 @@ impl OtherOutput {
                     waits.taken_over(&back.standing);
                 }
                 back.given(in_force)?;
-                self.place = OutputPlace::Open(back);
+                self.state = OutputState::Open(back);
                 let mark = first.clone();
                 self.call(move |open, beat| open.live(&mark, false, beat))?;
-                if matches!(self.place, OutputPlace::Open(_)) {
+                if matches!(self.state, OutputState::Open(_)) {
                     self.is_back();
                 }
                 Ok(())
@@ -352,7 +394,7 @@ impl OtherOutput {
 
     /// A call without a thread of its own: of an output that may not wait, and while the run is rebuilt.
     fn here(&mut self, work: impl FnOnce(&mut OpenOutput) -> Result<(), RunError>) -> Result<(), RunError> {
-        let OutputPlace::Open(open) = &mut self.place else { return Ok(()) };
+        let OutputState::Open(open) = &mut self.state else { return Ok(()) };
         let done = work(open);
         done.or_else(|error| self.leave(error))
     }
@@ -363,10 +405,10 @@ impl OtherOutput {
         work: impl FnOnce(&mut OpenOutput, &mut dyn FnMut()) -> Result<(), RunError> + Send + 'static,
     ) -> Result<(), RunError> {
         let Some(waits) = &self.waits else { return self.here(|open| work(open, &mut || ())) };
-        let mut moved = match std::mem::replace(&mut self.place, OutputPlace::Moved) {
-            OutputPlace::Open(open) => open,
+        let mut moved = match std::mem::replace(&mut self.state, OutputState::Moved) {
+            OutputState::Open(open) => open,
             other => {
-                self.place = other;
+                self.state = other;
                 return Ok(());
             }
         };
@@ -381,7 +423,7 @@ impl OtherOutput {
             match steps.recv_timeout(patience) {
                 Ok(CallStep::Beat | CallStep::Opened(_)) => {}
                 Ok(CallStep::Ended(open, Ok(()))) => {
-                    self.place = OutputPlace::Open(open);
+                    self.state = OutputState::Open(open);
                     return Ok(());
                 }
                 Ok(CallStep::Ended(open, Err(error))) => {
@@ -389,7 +431,7 @@ impl OtherOutput {
                     return self.leave(error);
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    self.place = OutputPlace::Behind(steps, thread);
+                    self.state = OutputState::Behind(steps, thread);
                     self.is_behind(&format!("it has not answered within {} s", patience.as_secs()));
                     return Ok(());
                 }
@@ -411,6 +453,7 @@ impl OtherOutput {
 
     /// Notes that the output is behind; says so once.
     fn is_behind(&mut self, why: &str) {
+        self.look_by(None);
         let Some(waits) = &mut self.waits else { return };
         if waits.why.replace(why.to_owned()).is_none() {
             tracing::warn!(
@@ -426,6 +469,7 @@ impl OtherOutput {
 
     /// Notes that the output holds what the first holds.
     fn is_back(&mut self) {
+        self.look_by(self.open_guard());
         let Some(waits) = &mut self.waits else { return };
         waits.failures = 0;
         if waits.why.take().is_some() {
@@ -436,7 +480,7 @@ impl OtherOutput {
 
     /// Opens the output again on a thread, until that succeeds.
     fn open_again(&mut self) -> Result<(), RunError> {
-        self.place = OutputPlace::Moved;
+        self.state = OutputState::Moved;
         let Some(waits) = &mut self.waits else { return Ok(()) };
         let (opens, wake, life) =
             (Arc::clone(&waits.open), Arc::clone(&waits.wake), Arc::downgrade(&waits.life));
@@ -470,7 +514,7 @@ impl OtherOutput {
                 }
             }
         })?;
-        self.place = OutputPlace::Behind(steps, thread);
+        self.state = OutputState::Behind(steps, thread);
         Ok(())
     }
 

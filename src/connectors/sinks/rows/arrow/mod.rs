@@ -18,7 +18,7 @@ pub(super) const FORMAT: RowFormat = RowFormat {
 };
 
 #[cfg(feature = "arrow")]
-const OPEN: Option<OpenRows> = Some(|out, kind| Ok(Box::new(ArrowRows::new(out, kind)?)));
+const OPEN: Option<OpenRows> = Some(|out, columns| Ok(Box::new(ArrowRows::new(out, &columns)?)));
 
 #[cfg(not(feature = "arrow"))]
 const OPEN: Option<OpenRows> = None;

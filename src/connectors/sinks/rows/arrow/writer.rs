@@ -13,7 +13,7 @@ use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use crate::sinks::rows::column::{ColumnType, OutputCell};
-use crate::sinks::rows::row::{OutputRow, RowKind, RowWriter};
+use crate::sinks::rows::row::{OutputRow, RowWriter};
 
 /// Bytes of buffered cells, inclusive, at which a batch is written. The text of a column has 32-bit offsets.
 const BATCH_BYTES: usize = 64 << 20;
@@ -37,17 +37,16 @@ enum ColumnBuilder {
 }
 
 impl<W: Write> ArrowRows<W> {
-    /// `kind` decides the columns.
+    /// Rows with these columns.
     ///
     /// # Errors
     /// Any error of the destination.
-    pub(super) fn new(out: W, kind: RowKind) -> io::Result<Self> {
-        let columns = kind.columns();
+    pub(super) fn new(out: W, columns: &[(&str, ColumnType)]) -> io::Result<Self> {
         let fields: Vec<_> = columns.iter().map(|(name, holds)| field(name, *holds)).collect();
         let writer = FileWriter::try_new(out, &Schema::new(fields)).map_err(io_error)?;
         Ok(Self {
             writer,
-            columns: columns.into_iter().map(|(_, holds)| ColumnBuilder::new(holds)).collect(),
+            columns: columns.iter().map(|(_, holds)| ColumnBuilder::new(*holds)).collect(),
             bytes: 0,
         })
     }
@@ -124,7 +123,7 @@ fn io_error(error: ArrowError) -> io::Error {
 }
 
 impl<W: Write> RowWriter for ArrowRows<W> {
-    fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
+    fn row(&mut self, row: &dyn OutputRow) -> io::Result<()> {
         // A cluster is as many rows as it has members.
         row.cells(&mut |cells| {
             for (column, cell) in self.columns.iter_mut().zip(cells) {

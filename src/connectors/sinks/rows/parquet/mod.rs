@@ -18,7 +18,7 @@ pub(super) const FORMAT: RowFormat = RowFormat {
 };
 
 #[cfg(feature = "parquet")]
-const OPEN: Option<OpenRows> = Some(|out, kind| Ok(Box::new(ParquetRows::new(out, kind)?)));
+const OPEN: Option<OpenRows> = Some(|out, columns| Ok(Box::new(ParquetRows::new(out, &columns)?)));
 
 #[cfg(not(feature = "parquet"))]
 const OPEN: Option<OpenRows> = None;

@@ -18,7 +18,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
 use crate::sinks::rows::column::{ColumnType, OutputCell};
-use crate::sinks::rows::row::{OutputRow, RowKind, RowWriter};
+use crate::sinks::rows::row::{OutputRow, RowWriter};
 
 /// Bytes of buffered cells, inclusive, at which a row group is written.
 const GROUP_BYTES: usize = 64 << 20;
@@ -53,12 +53,11 @@ enum BufferedValues {
 }
 
 impl<W: Write + Send> ParquetRows<W> {
-    /// `kind` decides the columns.
+    /// Rows with these columns.
     ///
     /// # Errors
     /// Any error of the destination.
-    pub(super) fn new(out: W, kind: RowKind) -> io::Result<Self> {
-        let columns = kind.columns();
+    pub(super) fn new(out: W, columns: &[(&str, ColumnType)]) -> io::Result<Self> {
         let fields = columns.iter().map(|(name, holds)| field(name, *holds)).collect::<Result<_, _>>();
         let schema = Type::group_type_builder("dupflow").with_fields(fields.map_err(io_error)?).build();
         let properties = WriterProperties::builder()
@@ -67,7 +66,7 @@ impl<W: Write + Send> ParquetRows<W> {
             .build();
         let schema = Arc::new(schema.map_err(io_error)?);
         let writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io_error)?;
-        let columns = columns.into_iter().map(|(_, holds)| ColumnBuffer::new(holds)).collect();
+        let columns = columns.iter().map(|(_, holds)| ColumnBuffer::new(*holds)).collect();
         Ok(Self { writer: Some(writer), columns, bytes: 0 })
     }
 
@@ -170,11 +169,14 @@ fn io_error(error: ParquetError) -> io::Error {
 }
 
 impl<W: Write + Send> RowWriter for ParquetRows<W> {
-    fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
-        if let (OutputRow::Provenance { whole: Some(whole), .. }, Some(writer)) = (row, &mut self.writer) {
-            writer.append_key_value_metadata(KeyValue::new(PROVENANCE.to_owned(), (*whole).to_owned()));
-            return Ok(());
+    fn provenance(&mut self, _: &str, whole: Option<&str>) -> io::Result<()> {
+        if let (Some(whole), Some(writer)) = (whole, &mut self.writer) {
+            writer.append_key_value_metadata(KeyValue::new(PROVENANCE.to_owned(), whole.to_owned()));
         }
+        Ok(())
+    }
+
+    fn row(&mut self, row: &dyn OutputRow) -> io::Result<()> {
         // A cluster is as many rows as it has members.
         row.cells(&mut |cells| {
             for (column, cell) in self.columns.iter_mut().zip(cells) {

@@ -1,12 +1,18 @@
 //! The outputs of a deployment: what is written, in which format, and to which place.
 
-mod others;
-mod results;
-mod sink;
-mod typed;
+mod answer;
+mod audit;
+mod format;
+mod output;
+mod places;
+mod sides;
 
-pub use others::OutputConfig;
-pub(super) use others::{KEYS, SINK_KEYS, check_places, first, others};
-pub use results::{AuditConfig, DocumentsConfig, EmitKind, OutputFormat, ProvenancePlace, ResultPlace};
-pub use sink::SinkConfig;
-pub(super) use sink::{check_side, check_side_names};
+pub use answer::OutputAnswer;
+pub use audit::{AuditConfig, DocumentsConfig, ProvenancePlace};
+pub use format::OutputFormat;
+pub use output::OutputConfig;
+pub(super) use output::{KEYS, SINK_KEYS, check_places, first, others};
+pub use places::{
+    FilePlace, OpenError, OpenedOutput, OutputPlace, OutputSettings, Place, TablesConfig, TopicPlace,
+};
+pub(super) use sides::{check_side, check_side_names};

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{LayoutKeys, QUOTE_EXPECTED, layout};
+use super::layout::{LayoutKeys, QUOTE_EXPECTED, layout};
 use crate::config::deployment::values::{key_names, path};
 use crate::config::settings::{DeploymentKey, FileSettings, ProblemKind};
 use dupflow_connectors::formats::{IdRule, InputLayout};

@@ -10,7 +10,7 @@ const LOCAL: &str = include_str!("../../../../../config/local.toml");
 fn a_deployment_takes_variables() {
     let none = |_: &str| None;
     let local = Deployment::parse("local.toml", LOCAL, &none).unwrap();
-    assert_eq!((local.workers, local.output()), (None, None));
+    assert_eq!((local.workers, local.output_file()), (None, None));
     assert_eq!(local.inputs(), [Path::new("-")]);
     let some = |name: &str| match name {
         "DUPFLOW_WORKERS" => Some("2".to_owned()),
@@ -18,7 +18,7 @@ fn a_deployment_takes_variables() {
         _ => Some(String::new()),
     };
     let set = Deployment::parse("local.toml", LOCAL, &some).unwrap();
-    assert_eq!((set.workers.map(usize::from), set.output()), (Some(2), None));
+    assert_eq!((set.workers.map(usize::from), set.output_file()), (Some(2), None));
     assert_eq!(set.inputs(), [Path::new("a b.jsonl")]);
 }
 

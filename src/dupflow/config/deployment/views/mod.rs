@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::outputs::{SinkConfig, check_side};
+use super::outputs::{OutputPlace, check_side};
 use super::values::{optional, path, side_table, topic_name};
 use crate::config::settings::{
     ConfigError, ConfigValue, DeploymentKey, FileSettings, ProblemKind, read_file,
@@ -56,7 +56,7 @@ impl ViewConfig {
         let mut settings = FileSettings::new(&[&KEYS], &[]);
         settings.add_file(&path.to_string_lossy(), &read_file(path)?, Path::new(""));
         settings.reject_unknown();
-        let views = views(&mut settings, fields, &SinkConfig::Lines { path: None, mark: None });
+        let views = views(&mut settings, fields, &OutputPlace::stdout());
         let problems = settings.finish();
         if problems.is_empty() { Ok(views) } else { Err(ConfigError::Problems(problems)) }
     }
@@ -74,7 +74,7 @@ impl ViewConfig {
 }
 
 /// Reads all views. `fields` are the names of the fields of documents.
-pub(super) fn views(settings: &mut FileSettings, fields: &FieldRules, sink: &SinkConfig) -> Vec<ViewConfig> {
+pub(super) fn views(settings: &mut FileSettings, fields: &FieldRules, sink: &OutputPlace) -> Vec<ViewConfig> {
     let numbers = settings.numbers("view");
     if numbers.len() > MOST_VIEWS {
         let what = format!("at most {MOST_VIEWS} views are kept by one run, and there are {}", numbers.len());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::deployment::outputs::{SinkConfig, check_side};
+use crate::config::deployment::outputs::{OutputPlace, check_side};
 use crate::config::deployment::tables;
 use crate::config::deployment::values::{
     Database, optional, path, secret, secret_in_file, side_table, time, topic_name,
@@ -110,7 +110,7 @@ impl WatchConfig {
 }
 
 /// Reads `[watch]` and `[notices]`.
-pub(super) fn watch(settings: &mut FileSettings, sink: &SinkConfig) -> Option<WatchConfig> {
+pub(super) fn watch(settings: &mut FileSettings, sink: &OutputPlace) -> Option<WatchConfig> {
     let some =
         |value: &ConfigValue| path(value).map(|path| Some(path).filter(|path| !path.as_os_str().is_empty()));
     let list = settings.read("watch.path", some).flatten();
