@@ -311,3 +311,35 @@ fn a_segmented_page_is_counted_as_cut() {
     assert_eq!((run.out.lines().count(), &stats["skipped"]), (1, &json!({ "continuation": 1 })));
     assert!(run.err.contains("the archive holds only the beginning of some documents"), "{}", run.err);
 }
+
+/// A page that is gone is a delete on request: of its address, at its place in the archives.
+#[test]
+fn an_answer_that_there_is_no_page_deletes_it() {
+    let place = Place::new();
+    let answer = |uri: &str, status: &str, text: &str| {
+        let block = format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\n\r\n{text}");
+        format!(
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.example/{uri}\r\n\
+             WARC-Record-ID: <urn:uuid:{uri}>\r\nContent-Type: application/http\r\n\
+             Content-Length: {}\r\n\r\n{block}\r\n\r\n",
+            block.len()
+        )
+    };
+    let found = |uri: &str| answer(uri, "200 OK", &text("market"));
+    let no = |uri: &str| answer(uri, "404 Not Found", "no");
+    let gone = |uri: &str| answer(uri, "410 Gone", "");
+    place.file("1.warc", found("1") + &found("2") + &no("never") + &found("3") + &gone("2"));
+    place.file("2.warc", no("1") + &answer("3", "500 Error", "") + &found("4") + &no("5") + &found("5"));
+    let kept = |options: &str| {
+        let (run, stats) =
+            place.replay(&format!("-p exact --warc-id uri --emit deltas {options} 1.warc 2.warc"));
+        assert_eq!(run.code, 0, "{run:?}");
+        stats["documents"].as_u64().unwrap()
+    };
+    assert_eq!([kept(""), kept("--warc-not-found skip"), kept("--warc-not-found delete")], [5, 5, 3]);
+    let refused = place.run("replay --warc-not-found delete 1.warc");
+    assert!(refused.code == 2 && refused.err.contains("take addresses as ids"), "{refused:?}");
+    place.file("run.toml", "source.inputs = [\"1.warc\"]\nwarc.not_found = \"delete\"\n");
+    let refused = place.run("check -c run.toml");
+    assert!(refused.code == 2 && refused.err.contains("warc.not_found: "), "{refused:?}");
+}

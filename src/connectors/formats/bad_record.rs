@@ -152,8 +152,21 @@ pub enum RecordPlace {
     Byte(u64),
     /// The record with this number in its file, from 0, and records behind it.
     From(u64),
+    /// The record that begins at this byte of its file, from 0, and records behind it.
+    FromByte(u64),
     /// The whole input or file.
     Whole,
+}
+
+impl RecordPlace {
+    /// The place where records behind it are lost too.
+    #[must_use]
+    pub fn and_behind(self) -> Self {
+        match self {
+            Self::Byte(at) => Self::FromByte(at),
+            other => other,
+        }
+    }
 }
 
 /// The longest record in bytes, inclusive, without its line end: 64 MiB. A longer one is rejected as

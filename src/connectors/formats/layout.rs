@@ -31,6 +31,8 @@ pub struct InputLayout {
     pub surrogates: SurrogateRule,
     /// Which id an archived page gets.
     pub warc_id: WarcId,
+    /// What an archived answer means that there is no page any more.
+    pub warc_not_found: NotFoundRule,
     /// What it means if several files have the same id.
     pub ids: IdRule,
     /// Whether ids are addresses of web pages, of which the canonical form is the id of the document. A
@@ -51,6 +53,7 @@ impl Default for InputLayout {
             csv_quote: CsvQuote::Usual,
             surrogates: SurrogateRule::Bad,
             warc_id: WarcId::Record,
+            warc_not_found: NotFoundRule::Skip,
             ids: IdRule::Once,
             canonical_url: false,
         }
@@ -83,12 +86,14 @@ impl InputLayout {
     /// have no effect are left out.
     pub fn options(&self) -> Vec<(&'static str, Option<String>)> {
         let Self { format, id, text, ts, op, csv_delimiter, csv_escape, csv_quote, .. } = self;
-        let Self { surrogates, warc_id, ids, canonical_url, .. } = self;
+        let Self { surrogates, warc_id, warc_not_found, ids, canonical_url, .. } = self;
         let default = Self::default();
         let named = |typed: &String, usual: &String| (typed != usual).then(|| typed.clone());
         let typed = |byte: u8| if byte == b'\t' { "tab".to_owned() } else { char::from(byte).to_string() };
         let rule = |value: Option<PossibleValue>| value.map(|value| value.get_name().to_owned());
         let surrogates = (*surrogates != default.surrogates).then(|| rule(surrogates.to_possible_value()));
+        let not_found =
+            (*warc_not_found != default.warc_not_found).then(|| rule(warc_not_found.to_possible_value()));
         let values = [
             ("format", format.map(|format| format.name().to_owned())),
             ("id-field", named(id, &default.id)),
@@ -101,9 +106,24 @@ impl InputLayout {
             ("json-surrogates", surrogates.flatten()),
             ("ids", rule(ids.to_possible_value())),
             ("warc-id", rule(warc_id.to_possible_value())),
+            ("warc-not-found", not_found.flatten()),
         ];
         let values = values.into_iter().filter(|(_, value)| value.is_some());
         values.chain(canonical_url.then_some(("canonical-url", None))).collect()
+    }
+
+    /// How pages of archives become documents.
+    pub(crate) fn warc(&self) -> WarcRules {
+        let deletes = self.warc_not_found == NotFoundRule::Delete;
+        WarcRules { id: self.warc_id, deletes }
+    }
+
+    /// Why the rules of archives exclude each other, if they do.
+    pub fn warc_conflict(&self) -> Option<&'static str> {
+        (self.warc().deletes && self.warc_id == WarcId::Record).then_some(
+            "the id of a record is a new one at each fetch, so that an answer of status 404 or 410 deletes \
+             no page: take addresses as ids (\"uri\")",
+        )
     }
 
     /// Whether a record without an id is a bad record: the user named its field, or ids are addresses.
@@ -209,6 +229,30 @@ pub enum WarcId {
     Record,
     /// Its address: fetching a page again is an update.
     Uri,
+}
+
+/// What an archived answer of status 404 or 410 means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum NotFoundRule {
+    /// Nothing: it is skipped.
+    #[default]
+    Skip,
+    /// The page of its address is deleted.
+    Delete,
+}
+
+/// How pages of archives become documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WarcRules {
+    pub(crate) id: WarcId,
+    /// Whether an answer of status 404 or 410 deletes the page of its address.
+    pub(crate) deletes: bool,
+}
+
+impl From<WarcId> for WarcRules {
+    fn from(id: WarcId) -> Self {
+        Self { id, deletes: false }
+    }
 }
 
 /// Endings of names that a decompressor removes.

@@ -42,7 +42,7 @@ pub(crate) use format::{
     FileKind, OpenStored, OpenedRecords, RawReader, RawRecords, RecordParts, StoredFile,
 };
 pub(crate) use layout::without_query;
-pub use layout::{CsvQuote, FileFormat, IdRule, InputLayout, SurrogateRule, WarcId};
+pub use layout::{CsvQuote, FileFormat, IdRule, InputLayout, NotFoundRule, SurrogateRule, WarcId};
 pub use layout::{instead_of, named_path};
 pub(crate) use pages::{PAGE_BYTES, PageMemory, SharedPages};
 #[cfg(feature = "parquet")]

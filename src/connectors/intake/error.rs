@@ -76,7 +76,9 @@ impl BadRecordAt {
     pub fn hides_records(&self) -> bool {
         match self.reason {
             BadRecord::Truncated => true,
-            BadRecord::Unreadable => matches!(self.place, RecordPlace::Whole | RecordPlace::From(_)),
+            BadRecord::Unreadable => {
+                matches!(self.place, RecordPlace::Whole | RecordPlace::From(_) | RecordPlace::FromByte(_))
+            }
             _ => false,
         }
     }
@@ -89,7 +91,7 @@ impl fmt::Display for BadRecordAt {
             RecordPlace::Line(line) => write!(f, ", line {line}")?,
             RecordPlace::Offset(offset) => write!(f, ", offset {offset}")?,
             RecordPlace::Record(record) | RecordPlace::From(record) => write!(f, ", record {record}")?,
-            RecordPlace::Byte(byte) => write!(f, ", byte {byte}")?,
+            RecordPlace::Byte(byte) | RecordPlace::FromByte(byte) => write!(f, ", byte {byte}")?,
             RecordPlace::Whole => {}
         }
         write!(f, ": {} ({})", self.reason, self.reason.reason())?;

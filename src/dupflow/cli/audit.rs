@@ -25,10 +25,10 @@ pub(super) fn note_conflicts(
     let is_wanted = provenance == ProvenancePlace::Output;
     let is_file =
         || deployment.output_file().is_some_and(|path| path.metadata().map_or(true, |it| it.is_file()));
-    if times && !answer.has_times {
+    if times && !answer.takes_times() {
         problems.note("--times: only changes have times, and something else is to be emitted");
     }
-    if is_wanted && answer.has_modes {
+    if is_wanted && answer.is_of_decisions() {
         problems.note("--provenance: decisions have no place for it; --stats has it");
     }
     if is_wanted && answer.copied().is_some() {

@@ -9,7 +9,7 @@ use super::arguments::problems::Problems;
 use super::arguments::reference;
 use super::arguments::views;
 use super::run::{deployment_file, note_conflicts, written_by};
-use crate::config::{Deployment, TableConfig, TablesConfig, WatchConfig};
+use crate::config::{DatabaseSource, Deployment, TablesPlace, WatchConfig};
 use crate::forecast;
 use crate::pipeline;
 use crate::plural::counted;
@@ -59,11 +59,11 @@ fn connected(_: &Deployment) -> anyhow::Result<String> {
 /// # Errors
 /// All that is missing or refused.
 fn databases(deployment: &Deployment) -> anyhow::Result<String> {
-    let source = deployment.source.as_a::<TableConfig>().map(|source| &source.0);
+    let source = deployment.source.as_a::<DatabaseSource>().map(|source| &source.0);
     let watches = deployment.watch.as_ref().and_then(|watch| watch.table.as_deref());
     let sides: Vec<_> = deployment.side_names().into_iter().map(|(_, name)| name).collect();
     let outputs = deployment.all_outputs().enumerate().filter_map(|(at, output)| {
-        let decisions = Some(output.decisions).filter(|_| output.answer.has_modes);
+        let decisions = Some(output.decisions).filter(|_| output.answer.is_of_decisions());
         // Rows beside the pairs are with the first output.
         let sides = if at == 0 { &*sides } else { &[] };
         Some(examine(output.place.as_a()?, decisions, sides))
@@ -81,11 +81,11 @@ fn databases(deployment: &Deployment) -> anyhow::Result<String> {
 
 /// Describes the database that tables will be written to, those of rows beside the pairs included.
 fn examine(
-    place: &TablesConfig,
+    place: &TablesPlace,
     decisions: Option<DecisionMode>,
     sides: &[&str],
 ) -> Result<String, DatabaseFailure> {
-    let TablesConfig { address, schema, prefix, patience } = place.clone();
+    let TablesPlace { address, schema, prefix, patience } = place.clone();
     let output = TableOutput {
         anew: false,
         address,

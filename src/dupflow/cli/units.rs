@@ -16,7 +16,7 @@ pub(super) fn note_conflicts(
 ) {
     let Some(units) = plan.and_then(|plan| plan.scheme.units) else { return };
     let name = units.split.name();
-    if !answer.has_units {
+    if !answer.takes_units {
         problems.note(format_args!(
             "--emit: text.split = \"{name}\" finds repeated parts of documents, which are no pairs of \
              documents: take --emit remove or documents"

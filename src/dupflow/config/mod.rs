@@ -22,12 +22,12 @@ mod pipeline;
 mod settings;
 
 pub use deployment::{
-    AuditConfig, DeadLetterConfig, Deployment, DocumentsConfig, FilePlace, FilesSource, HookConfig,
-    LogFormat, LogLevel, MOST_WORKERS, MemoryBudget, MonitorConfig, NoticesConfig, OpenError, OpenedOutput,
-    OutputAnswer, OutputConfig, OutputFormat, OutputPlace, OutputSettings, Place, ProcessConfig,
-    ProvenancePlace, ReferenceConfig, SOURCE_PLACE, SOURCE_START, SourceConfig, SourcePlace, SourceSettings,
-    SpillConfig, StateConfig, TableConfig, TablesConfig, TopicPlace, TopicSource, ViewConfig, WatchConfig,
-    without_monitor,
+    AuditConfig, DatabaseSource, DeadLetterConfig, Deployment, DocumentsConfig, FilePlace, FilesSource,
+    HookConfig, LogFormat, LogLevel, MOST_WORKERS, MemoryBudget, MonitorConfig, NoticesConfig, OpenError,
+    OpenedOutput, OutputAnswer, OutputConfig, OutputFormat, OutputPlace, OutputSettings, Place,
+    ProcessConfig, ProvenancePlace, ReferenceConfig, SOURCE_DATABASE, SOURCE_START, SourceConfig,
+    SourcePlace, SourceSettings, SpillConfig, StateConfig, TablesPlace, TopicPlace, TopicSource, ViewConfig,
+    WatchConfig, fields_of, without_monitor,
 };
 pub use pipeline::{BUILT_IN, BlockingPlan, Draft, FilterPlan, FrozenTables, Plan};
 pub use settings::{ConfigError, Origin, Problem, ProblemKind};

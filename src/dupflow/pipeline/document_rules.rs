@@ -5,7 +5,7 @@
 //! input still holds.
 
 use super::past_error::PastError;
-use crate::config::{SOURCE_PLACE, SOURCE_START};
+use crate::config::{SOURCE_DATABASE, SOURCE_START};
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::state::Snapshot;
 use dupflow_core::description::{Description, Difference};
@@ -67,7 +67,7 @@ impl DocumentRules<'_> {
 
 /// Whether a setting of the source decides documents, at every start.
 fn is_main(one: &Difference) -> bool {
-    one.name != SOURCE_START && one.name != SOURCE_PLACE
+    one.name != SOURCE_START && one.name != SOURCE_DATABASE
 }
 
 /// Whether a field of a pipeline's description decides which document a record becomes, or whether it stays

@@ -96,7 +96,7 @@ pub struct CountsRecord {
 
 impl Provenance {
     /// The names in [`Self::options`]. None of them is of a path.
-    pub const OPTIONS: [&str; 23] = [
+    pub const OPTIONS: [&str; 24] = [
         "canonical-url",
         "causes",
         "csv-delimiter",
@@ -120,6 +120,7 @@ impl Provenance {
         "ts-field",
         "until",
         "warc-id",
+        "warc-not-found",
     ];
 
     /// What is known before a replay of these inputs begins.
@@ -247,7 +248,7 @@ fn options(deployment: &Deployment, inputs: &[Input]) -> BTreeMap<String, Json> 
     };
     let output = &deployment.output;
     set("emit", output.answer.to_string().into());
-    if output.answer.has_modes {
+    if output.answer.is_of_decisions() {
         set("decisions", output.decisions.name().into());
     }
     let fields: Vec<&str> = deployment.fields.rules().iter().map(FieldRule::written).collect();

@@ -61,6 +61,7 @@ pub(super) const CLASSES: &[(&str, Class)] = &[
     ("csv.quote", Documents),
     ("json.surrogates", Documents),
     ("warc.id", Documents),
+    ("warc.not_found", Documents),
     ("reference.inputs", Reference),
     ("reference.format", Reference),
     ("reference.id_path", Reference),

@@ -85,6 +85,11 @@ fn written(place: &Place, output: &str) -> Vec<BTreeMap<String, i64>> {
 const LINES: &str = "source.inputs = [\"in.jsonl\"]";
 const ROWS: &str = "source.inputs = [\"in.csv\"]";
 const ARCHIVE: &str = "source.inputs = [\"in.warc\"]";
+const ADDRESSES: &str = "source.inputs = [\"in.warc\"]\nwarc.id = \"uri\"";
+/// There is no second page of the archive any more.
+const GONE: &str = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.example/2\r\n\
+    WARC-Record-ID: <urn:uuid:9>\r\nContent-Type: application/http\r\nContent-Length: 26\r\n\r\n\
+    HTTP/1.1 404 Not Found\r\n\r\n\r\n\r\n";
 
 fn words(from: u32) -> String {
     (from..from + 12).map(|n| format!("word{n}")).collect::<Vec<_>>().join(" ")
@@ -183,7 +188,8 @@ fn of_files() -> Vec<Change> {
         change("csv.quote", "", "csv.quote = \"none\"", ROWS).file("in.csv", merged),
         change("json.surrogates", "", "json.surrogates = \"replace\"", LINES).file("in.jsonl", halves),
         change("source.op_path", "", "source.op_path = \"\"", LINES).file("in.jsonl", deleted),
-        change("warc.id", "warc.id = \"record\"", "warc.id = \"uri\"", ARCHIVE).file("in.warc", pages),
+        change("warc.id", "warc.id = \"record\"", "warc.id = \"uri\"", ARCHIVE).file("in.warc", &pages),
+        change("warc.not_found", "", "warc.not_found = \"delete\"", ADDRESSES).file("in.warc", pages + GONE),
     ]
 }
 

@@ -21,9 +21,9 @@ pub(in crate::formats) const ARC: FormatEntry = FormatEntry {
     doubt: no_doubt,
     lacks: None,
     open: |file| {
-        let (columns, id) = (file.columns, file.layout.warc_id);
+        let (columns, rules) = (file.columns, file.layout.warc());
         let records = Box::new(ArcAsWarc::new(file.decoded()?));
-        Ok(OpenedRecords::Rows(Box::new(Warc::new(records, columns, id))))
+        Ok(OpenedRecords::Rows(Box::new(Warc::new(records, columns, rules))))
     },
     refuse: no_refusal,
     copy,

@@ -1,5 +1,6 @@
 //! Reads the records of an ARC file as those of a WARC file.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 
 use super::super::storage::read_buffered;
@@ -7,13 +8,23 @@ use super::super::storage::read_buffered;
 /// Bytes of a line that begins a record, inclusive, and of the blank lines before it.
 const MAX_LINE: u64 = 64 << 10;
 
+/// Bytes of a block, inclusive, that is looked through before it is passed on: in a longer one a false length
+/// is not found.
+const MAX_BLOCK: u64 = 16 << 20;
+
 /// Records of WARC, made of those of ARC.
+///
+/// A record states its length, and nothing else says where it ends but the line of the next one. So a block
+/// is held until it is known what follows it. If that is no record, and the block has the line of one, the
+/// length is too large: the block ends before that line, and the record is marked as truncated.
 pub(super) struct ArcAsWarc<R> {
     bytes: R,
+    /// What was read beyond a record: it comes before `bytes`.
+    ahead: VecDeque<u8>,
     /// What is returned next, from `at` on.
     out: Vec<u8>,
     at: usize,
-    /// Bytes of the present block that were not returned yet.
+    /// Bytes of the present block that were not returned yet, of a block that is not held.
     left: u64,
     /// Whether a record is open, which ends with two line ends.
     is_open: bool,
@@ -21,34 +32,94 @@ pub(super) struct ArcAsWarc<R> {
 
 impl<R: BufRead> ArcAsWarc<R> {
     pub(super) fn new(bytes: R) -> Self {
-        Self { bytes, out: Vec::new(), at: 0, left: 0, is_open: false }
+        Self { bytes, ahead: VecDeque::new(), out: Vec::new(), at: 0, left: 0, is_open: false }
     }
 
-    /// Reads the line of the next record, or another one, which is passed on; nothing at the end.
-    fn line(&mut self) -> io::Result<()> {
+    /// Reads the next record, or a line that is none, which is passed on; nothing at the end.
+    fn record(&mut self) -> io::Result<()> {
         self.out.clear();
         self.at = 0;
+        let line = self.line()?;
+        let Some(head) = ArcLine::parse(line.trim_ascii()) else {
+            self.out = line;
+            return Ok(());
+        };
+        if head.length > MAX_BLOCK {
+            self.out = head.of_warc(head.length, false);
+            (self.left, self.is_open) = (head.length, true);
+            return Ok(());
+        }
+        let mut block = Vec::new();
+        self.take(head.length).read_to_end(&mut block)?;
+        let (length, is_whole) = (block.len(), block.len() as u64 == head.length);
+        let follows = self.line()?;
+        let is_line = block.ends_with(b"\n") || follows.first().is_none_or(u8::is_ascii_whitespace);
+        let is_record = follows.is_empty() || ArcLine::parse(follows.trim_ascii()).is_some();
+        block.extend_from_slice(&follows);
+        let next = if is_whole && is_line && is_record { None } else { begin_of_record(&block) };
+        let (end, stated) = match next {
+            Some(next) => {
+                let end = block[..next].trim_ascii_end().len();
+                (end, end as u64)
+            }
+            None => (length, head.length),
+        };
+        block.drain(next.unwrap_or(length)..).rev().for_each(|byte| self.ahead.push_front(byte));
+        self.out = head.of_warc(stated, next.is_some());
+        self.out.extend_from_slice(&block[..end]);
+        self.is_open = is_whole || next.is_some();
+        Ok(())
+    }
+
+    /// Reads up to the end of a line that is not blank; empty at the end.
+    fn line(&mut self) -> io::Result<Vec<u8>> {
         let mut line = Vec::new();
         while line.trim_ascii().is_empty() {
-            line.clear();
-            if (&mut self.bytes).take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
-                return Ok(());
+            if line.len() as u64 > MAX_LINE {
+                line.clear();
+            }
+            let mut bytes = Ahead(self).take(MAX_LINE);
+            if bytes.read_until(b'\n', &mut line)? == 0 {
+                line.clear();
+                break;
             }
         }
-        match ArcLine::parse(line.trim_ascii()) {
-            Some(ArcLine { address, date, media_type, length }) => {
-                // The block of a page is the answer of its server: `warc` looks at its first bytes.
-                let kind = if address.starts_with(b"filedesc:") { "warcinfo" } else { "response" };
-                let head = format!("WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Date: {date}\r\n");
-                let address = [b"WARC-Target-URI: ", address].concat();
-                let media_type = [b"\r\nContent-Type: ", media_type].concat();
-                self.out = [head.as_bytes(), &address, &media_type].concat();
-                self.out.extend(format!("\r\nContent-Length: {length}\r\n\r\n").bytes());
-                (self.left, self.is_open) = (length, true);
-            }
-            None => self.out = line,
-        }
-        Ok(())
+        Ok(line)
+    }
+
+    fn take(&mut self, bytes: u64) -> io::Take<Ahead<'_, R>> {
+        Ahead(self).take(bytes)
+    }
+}
+
+/// Where the line of a record begins in a block, behind its first line.
+fn begin_of_record(block: &[u8]) -> Option<usize> {
+    let line_ends = block.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    line_ends.map(|(at, _)| at + 1).find(|begin| {
+        let line = &block[*begin..];
+        let end = line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len());
+        end as u64 <= MAX_LINE && ArcLine::parse(line[..end].trim_ascii()).is_some()
+    })
+}
+
+/// The bytes that were not read yet.
+struct Ahead<'a, R>(&'a mut ArcAsWarc<R>);
+
+impl<R: BufRead> Read for Ahead<'_, R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        read_buffered(self, out)
+    }
+}
+
+impl<R: BufRead> BufRead for Ahead<'_, R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let ArcAsWarc { bytes, ahead, .. } = &mut *self.0;
+        if ahead.is_empty() { bytes.fill_buf() } else { Ok(ahead.as_slices().0) }
+    }
+
+    fn consume(&mut self, count: usize) {
+        let ArcAsWarc { bytes, ahead, .. } = &mut *self.0;
+        if ahead.is_empty() { bytes.consume(count) } else { drop(ahead.drain(..count)) }
     }
 }
 
@@ -63,6 +134,17 @@ struct ArcLine<'l> {
 }
 
 impl<'l> ArcLine<'l> {
+    /// The head of the record as WARC has it.
+    fn of_warc(&self, length: u64, is_cut: bool) -> Vec<u8> {
+        let Self { address, date, media_type, .. } = self;
+        // The block of a page is the answer of its server: `warc` looks at its first bytes.
+        let kind = if address.starts_with(b"filedesc:") { "warcinfo" } else { "response" };
+        let cut = if is_cut { "WARC-Truncated: length\r\n" } else { "" };
+        let begin = format!("WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Date: {date}\r\n{cut}WARC-Target-URI: ");
+        let end = format!("\r\nContent-Length: {length}\r\n\r\n");
+        [begin.as_bytes(), address, b"\r\nContent-Type: ", media_type, end.as_bytes()].concat()
+    }
+
     /// By the number of its fields, which are counted from the right.
     fn parse(line: &'l [u8]) -> Option<Self> {
         Self::of_fields(line, 5).or_else(|| Self::of_fields(line, 10))
@@ -100,22 +182,24 @@ impl<R: BufRead> BufRead for ArcAsWarc<R> {
             if std::mem::take(&mut self.is_open) {
                 (self.out, self.at) = (b"\r\n\r\n".to_vec(), 0);
             } else {
-                self.line()?;
+                self.record()?;
             }
         }
         if self.at < self.out.len() {
             return Ok(&self.out[self.at..]);
         }
         let most = usize::try_from(self.left).unwrap_or(usize::MAX);
-        self.bytes.fill_buf().map(|bytes| &bytes[..bytes.len().min(most)])
+        let ArcAsWarc { bytes, ahead, .. } = self;
+        let next = if ahead.is_empty() { bytes.fill_buf()? } else { ahead.as_slices().0 };
+        Ok(&next[..next.len().min(most)])
     }
 
     fn consume(&mut self, bytes: usize) {
         if self.at < self.out.len() {
             self.at += bytes;
         } else {
-            self.bytes.consume(bytes);
             self.left -= bytes as u64;
+            Ahead(self).consume(bytes);
         }
     }
 }
@@ -170,6 +254,23 @@ mod tests {
         assert_eq!(found.rows[1].ts, Some(981_173_100.0));
         assert_eq!(found.skipped, ["warcinfo", "content_type", "status"]);
         assert_eq!(found.damages, []);
+    }
+
+    /// A length that is too large ends before the next record: no two pages become one.
+    #[test]
+    fn a_length_that_is_too_large_takes_no_other_record() {
+        let record = |letter: &str| {
+            record(&format!("http://{letter}.example/ 1.2.3.4 20010203040506 text/html"), &page(letter))
+        };
+        let length = page("a").len();
+        for more in [2, 9, 40, length + 60, 100_000] {
+            let first =
+                record("a").replacen(&format!("html {length}"), &format!("html {}", length + more), 1);
+            let found = read(&archive(&[first, record("b"), record("c")]));
+            let ids = ["http://a.example/", "http://b.example/", "http://c.example/"];
+            assert_eq!(found.ids(), ids, "{more}: {found:?}");
+            assert_eq!((found.texts()[0].ends_with('a'), found.cut), (true, 1), "{more}");
+        }
     }
 
     /// A false length costs the record, and no other one: the next line of a record is looked for.

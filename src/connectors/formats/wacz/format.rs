@@ -21,8 +21,8 @@ pub(in crate::formats) const WACZ: FormatEntry = FormatEntry {
     doubt: no_doubt,
     lacks: None,
     open: |file| {
-        let (columns, id) = (file.columns.clone(), file.layout.warc_id);
-        Ok(OpenedRecords::Rows(Box::new(WaczArchives::open(file.at_random()?, columns, id)?)))
+        let (columns, rules) = (file.columns.clone(), file.layout.warc());
+        Ok(OpenedRecords::Rows(Box::new(WaczArchives::open(file.at_random()?, columns, rules)?)))
     },
     refuse: no_refusal,
     copy,

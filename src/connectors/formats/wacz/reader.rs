@@ -7,7 +7,7 @@ use flate2::read::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::super::bad_record::RecordPlace;
-use super::super::layout::WarcId;
+use super::super::layout::WarcRules;
 use super::super::rows::{Damage, FileRow, NextRow, RowReader, WantedColumns};
 use super::super::storage::{FileRange, READ_BYTES, RandomAccess};
 use super::super::warc::{WARC, Warc};
@@ -16,7 +16,7 @@ use super::super::warc::{WARC, Warc};
 pub(super) struct WaczArchives {
     file: Arc<dyn RandomAccess>,
     columns: WantedColumns,
-    id: WarcId,
+    rules: WarcRules,
     left: Vec<Archive>,
     present: Option<(Archive, Warc)>,
     /// Documents of which the archives before the present one have only the beginning.
@@ -36,7 +36,11 @@ impl WaczArchives {
     ///
     /// # Errors
     /// If it is no zip archive, or has no archives that can be read.
-    pub(super) fn open(file: Arc<dyn RandomAccess>, columns: WantedColumns, id: WarcId) -> io::Result<Self> {
+    pub(super) fn open(
+        file: Arc<dyn RandomAccess>,
+        columns: WantedColumns,
+        rules: impl Into<WarcRules>,
+    ) -> io::Result<Self> {
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
         let all = BufReader::new(FileRange::from_offset(&file, 0));
         let mut zip = ZipArchive::new(all).map_err(|error| invalid(error.to_string()))?;
@@ -65,7 +69,7 @@ impl WaczArchives {
         if left.is_empty() {
             return Err(invalid("it has no archives in its folder archive/".to_owned()));
         }
-        Ok(Self { file, columns, id, left, present: None, cut: 0 })
+        Ok(Self { file, columns, rules: rules.into(), left, present: None, cut: 0 })
     }
 
     fn warc(&self, archive: Archive) -> Warc {
@@ -76,7 +80,7 @@ impl WaczArchives {
         } else {
             Box::new(BufReader::with_capacity(READ_BYTES, stored))
         };
-        Warc::new(bytes, &self.columns, self.id)
+        Warc::new(bytes, &self.columns, self.rules)
     }
 }
 
@@ -108,7 +112,11 @@ impl RowReader for WaczArchives {
             self.cut += warc.cut();
             self.present = None;
             match read {
-                Err(damage) => return Err(Damage { ends: self.left.is_empty(), ..damage }),
+                // What is behind it in this archive is lost; the next archive is read.
+                Err(damage) => {
+                    let place = damage.place.and_behind();
+                    return Err(Damage { ends: self.left.is_empty(), place, ..damage });
+                }
                 Ok(_) if self.left.is_empty() => return Ok(NextRow::End),
                 Ok(_) => {}
             }
@@ -129,6 +137,7 @@ mod tests {
     use zip::ZipWriter;
     use zip::write::SimpleFileOptions;
 
+    use super::super::super::layout::WarcId;
     use super::super::super::samples::{ReadResult, columns};
     use super::super::super::storage::InMemory;
     use super::*;

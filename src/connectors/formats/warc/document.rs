@@ -1,6 +1,6 @@
 //! The document of a record: which records have one, its text, its id, its time and its fields.
 
-use super::super::layout::WarcId;
+use super::super::layout::{WarcId, WarcRules};
 use super::super::rows::{ArchiveRole, FileRow, NextRow, RowText, WantedColumns};
 use super::body::is_binary;
 use super::broken::ArchiveError;
@@ -9,6 +9,11 @@ use super::http::{HttpMessage, http_begin};
 use super::revisits;
 use crate::instant;
 use dupflow_core::html;
+
+/// Whether an answer says that there is no page any more.
+fn is_gone(message: &HttpMessage<'_>) -> bool {
+    matches!(message.status, 404 | 410)
+}
 
 /// A complete record.
 pub(super) struct WarcRecord<'a> {
@@ -22,7 +27,7 @@ impl WarcRecord<'_> {
     pub(super) fn read(
         &self,
         columns: &WantedColumns,
-        id: WarcId,
+        WarcRules { id, deletes }: WarcRules,
         row: &mut FileRow,
     ) -> Result<(NextRow, bool), ArchiveError> {
         let skipped = |why| Ok((NextRow::Skipped(why), false));
@@ -39,6 +44,11 @@ impl WarcRecord<'_> {
             "response" if is_http && self.block.trim_ascii().is_empty() => return skipped("empty"),
             "response" if is_http => {
                 let message = &*message.insert(HttpMessage::parse(self.block)?);
+                if deletes && is_gone(message) {
+                    row.text = RowText::Deleted;
+                    self.describe(columns, id, Some(message), row);
+                    return Ok((NextRow::Row, false));
+                }
                 if message.status != 200 {
                     return skipped("status");
                 }
@@ -70,6 +80,11 @@ impl WarcRecord<'_> {
             }
             "revisit" => {
                 let own = HttpMessage::parse(self.block).ok();
+                if deletes && own.as_ref().is_some_and(is_gone) {
+                    row.text = RowText::Deleted;
+                    self.describe(columns, id, own.as_ref(), row);
+                    return Ok((NextRow::Row, false));
+                }
                 match self.revisit(own.as_ref(), id) {
                     Ok(role) => row.role = role,
                     Err(why) => return skipped(why),

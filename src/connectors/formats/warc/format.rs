@@ -28,7 +28,7 @@ pub(in crate::formats) const WARC: FormatEntry = FormatEntry {
     open: |file| Ok(OpenedRecords::Rows(open(file)?)),
     refuse: no_refusal,
     copy: |file, pages| {
-        let records = Warc::new(file.stored, file.columns, file.layout.warc_id).keep_raw();
+        let records = Warc::new(file.stored, file.columns, file.layout.warc()).keep_raw();
         let (record, read) = (Vec::new(), FileRow::default());
         let pages = Arc::clone(pages);
         Ok(RawRecords::Bytes(Box::new(RawArchive { records, pages, record, read, is_over: false })))
@@ -40,19 +40,19 @@ pub(in crate::formats) const WARC: FormatEntry = FormatEntry {
 /// A compressed archive that is near is read in parts, by as many threads as the machine has cores, if it is
 /// large enough. A network read has latency, and fetches much at once.
 fn open(file: StoredFile<'_>) -> io::Result<Box<dyn RowReader>> {
-    let (columns, id) = (file.columns, file.layout.warc_id);
+    let (columns, rules) = (file.columns, file.layout.warc());
     if let Some(open) = file.anywhere
         && file.is_compressed()
         && file.is_near
     {
         // The parts overlap where they meet. The reader of the parts counts each byte once, so this counter
         // is discarded.
-        let archive = WarcArchive::new(open(Arc::default())?, columns, id);
+        let archive = WarcArchive::new(open(Arc::default())?, columns, rules);
         if archive.count() > 1 {
             return Ok(Box::new(ParallelArchive::new(archive, cores(), file.progress)?));
         }
     }
-    Ok(Box::new(Warc::new(file.stored, columns, id)))
+    Ok(Box::new(Warc::new(file.stored, columns, rules)))
 }
 
 /// The records, each with two line ends. The page of a revisit is in another record: the revisit is returned

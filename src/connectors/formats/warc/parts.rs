@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::RandomAccess;
-use super::super::layout::WarcId;
+use super::super::layout::WarcRules;
 use super::super::parallel::{ParallelReader, PartPiece, ReadableParts, RowResult, each_record};
 use super::super::rows::{Damage, FileRow, NextRow, RowReader, WantedColumns, panicked};
 use super::super::storage::{FileRange, InputProgress, READ_BYTES};
@@ -35,23 +35,23 @@ const HEAD_BYTES: usize = 4 << 10;
 pub(crate) struct WarcArchive {
     file: Arc<dyn RandomAccess>,
     columns: WantedColumns,
-    id: WarcId,
+    rules: WarcRules,
     part_bytes: u64,
 }
 
 impl WarcArchive {
     /// An archive that is compressed, record by record or as a whole.
-    pub(crate) fn new(file: Arc<dyn RandomAccess>, columns: &WantedColumns, id: WarcId) -> Self {
-        Self::cut_every(PART_BYTES, file, columns, id)
+    pub(crate) fn new(file: Arc<dyn RandomAccess>, columns: &WantedColumns, rules: WarcRules) -> Self {
+        Self::cut_every(PART_BYTES, file, columns, rules)
     }
 
     pub(super) fn cut_every(
         part_bytes: u64,
         file: Arc<dyn RandomAccess>,
         columns: &WantedColumns,
-        id: WarcId,
+        rules: impl Into<WarcRules>,
     ) -> Self {
-        Self { file, columns: columns.clone(), id, part_bytes }
+        Self { file, columns: columns.clone(), rules: rules.into(), part_bytes }
     }
 
     /// Number of parts.
@@ -74,7 +74,7 @@ impl WarcArchive {
     }
 
     fn warc(&self, units: UnitReader) -> Warc {
-        Warc::from_units(units, &self.columns, self.id)
+        Warc::from_units(units, &self.columns, self.rules)
     }
 }
 

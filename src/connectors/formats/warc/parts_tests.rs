@@ -1,5 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::super::super::layout::WarcId;
 use super::super::tests::{containers, conversion, gzip_at, nested_members, record};
 use super::*;
 use crate::formats::InMemory;

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::ops::Range;
 
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
-use super::super::layout::WarcId;
+use super::super::layout::WarcRules;
 use super::super::rows::{Damage, FileRow, NextRow, RowReader, WantedColumns};
 use super::broken::ArchiveError;
 use super::document::WarcRecord;
@@ -24,7 +24,7 @@ const KEPT: usize = 256;
 pub(crate) struct Warc {
     units: UnitReader,
     columns: WantedColumns,
-    id: WarcId,
+    rules: WarcRules,
     lost: PendingSearch,
     /// A record that cannot be read, complete, if its length is known.
     kept: Vec<u8>,
@@ -104,16 +104,20 @@ impl RowReader for Warc {
 
 impl Warc {
     /// The documents of a file, read as a stream of its stored bytes.
-    pub(crate) fn new(file: Box<dyn BufRead + Send>, columns: &WantedColumns, id: WarcId) -> Self {
-        Self::from_units(UnitReader::new(file), columns, id)
+    pub(crate) fn new(
+        file: Box<dyn BufRead + Send>,
+        columns: &WantedColumns,
+        rules: impl Into<WarcRules>,
+    ) -> Self {
+        Self::from_units(UnitReader::new(file), columns, rules.into())
     }
 
     /// The documents in these units.
-    pub(super) fn from_units(units: UnitReader, columns: &WantedColumns, id: WarcId) -> Self {
+    pub(super) fn from_units(units: UnitReader, columns: &WantedColumns, rules: WarcRules) -> Self {
         Self {
             units,
             columns: columns.clone(),
-            id,
+            rules,
             lost: PendingSearch::Nothing,
             kept: Vec::new(),
             was_lost: false,
@@ -312,7 +316,7 @@ impl Warc {
             raw.extend_from_slice(&rest[..length]);
         }
         let record = WarcRecord { fields: Fields::parse(head), block: &rest[..length] };
-        let read = record.read(&self.columns, self.id, row);
+        let read = record.read(&self.columns, self.rules, row);
         if read.is_err() {
             self.kept = [head, record.block].concat();
         }

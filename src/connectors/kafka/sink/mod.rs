@@ -9,7 +9,8 @@
 //! | result | key | value (delta envelope) | value (upsert envelope) |
 //! |---|---|---|---|
 //! | pairs | a NUL b; of a document of a reference `["a","b","old"]` | the delta | the pair as it is now |
-//! | clusters | the document | the change of its membership | its cluster now |
+//! | clusters | the document; of a giant its name | the change | its cluster, or the size, now |
+//! | decisions | the document | the decision; none where the document ends | the same |
 //!
 //! The deltas, the dead letters and the [mark](crate::mark::Mark) of a commit are one transaction. A consumer
 //! of committed records (`isolation.level=read_committed`) sees all of them or none. A consumer of

@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn deltas_are_lines_without_line_breaks() {
         let deltas = [Delta::by_block(pair("a", "b", 0.5), -1), Delta::by_block(pair("a", "b", 0.75), 1)];
-        let mut outgoing = encoded(RecordForm::Records, PairStyle::default(), &deltas);
+        let mut outgoing = encoded(RecordForm::Deltas, PairStyle::default(), &deltas);
         let expected = [
             ("a\0b".to_owned(), Some(r#"{"epoch":7,"diff":-1,"a":"a","b":"b","similarity":0.5}"#.to_owned())),
             ("a\0b".to_owned(), Some(r#"{"epoch":7,"diff":1,"a":"a","b":"b","similarity":0.75}"#.to_owned())),
@@ -184,7 +184,7 @@ mod tests {
     fn keys_of_pairs_are_unique() {
         let pairs = [("a", "b\0c"), ("a\0b", "c"), ("a", "b"), ("[\"a", "b\"]")];
         let deltas: Vec<_> = pairs.iter().map(|(a, b)| Delta::by_block(pair(a, b, 1.0), 1)).collect();
-        let outgoing = encoded(RecordForm::Records, PairStyle::default(), &deltas);
+        let outgoing = encoded(RecordForm::Deltas, PairStyle::default(), &deltas);
         let mut keys: Vec<_> = written(&outgoing).into_iter().map(|(key, _)| key).collect();
         assert_eq!(keys[0], "[\"a\",\"b\\u0000c\"]");
         keys.sort();

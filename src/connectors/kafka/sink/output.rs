@@ -10,7 +10,7 @@ use crate::kafka::envelope::OutputEnvelope;
 pub struct KafkaOutput {
     /// Addresses and settings of the brokers.
     pub connection: Connection,
-    /// Topic of the deltas.
+    /// Topic of the changes.
     pub topic: String,
     /// Topic of the marks: one partition, compacted. Several pipelines may share it.
     pub progress_topic: String,

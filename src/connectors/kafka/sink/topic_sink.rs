@@ -64,7 +64,7 @@ impl KafkaSink {
     /// What the records of the topic are.
     fn form(&self) -> RecordForm {
         match self.output.envelope {
-            OutputEnvelope::Delta => RecordForm::Records,
+            OutputEnvelope::Delta => RecordForm::Deltas,
             OutputEnvelope::Upsert => RecordForm::Present,
         }
     }
@@ -172,8 +172,12 @@ impl Sink for KafkaSink {
             }
             _ => error,
         };
-        let held = self.changes.held(form, &mut |each| read::topic(&output.connection, &output.topic, each));
-        held.map_err(named)
+        let read = self.changes.read_back(form, &mut |each| {
+            // Some programs write an empty value where a record has none.
+            let is_value = |value: &&[u8]| !value.is_empty();
+            read::topic(&output.connection, &output.topic, |key, value| each(key, value.filter(is_value)))
+        });
+        read.map_err(named)
     }
 
     fn times(&mut self, times: EpochTimes) {

@@ -14,7 +14,6 @@ use dupflow_core::doc::fields::FieldRules;
 
 /// What the results of a run are: an entry of [`ANSWERS`](super::ANSWERS).
 #[derive(Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each says what goes with the answer")]
 pub struct Answer {
     /// The name in settings.
     pub name: &'static str,
@@ -22,38 +21,37 @@ pub struct Answer {
     pub help: &'static str,
     /// How it is typed if a number follows the name: "rejected:N".
     pub sized: Option<&'static str>,
+    /// What its rows are about.
+    pub about: Subject,
     /// How it is written.
     pub written: Written,
     /// The columns of its rows.
     pub columns: fn(&dyn AnswerSettings) -> Columns,
     /// The answer whose changes add up to this one, if there is one.
     pub adds_up: Option<&'static str>,
-    /// Whether only a replay has the end at which it is written.
-    pub needs_replay: bool,
-    /// Whether it is a list of documents to keep or to remove, or their records.
-    pub is_list: bool,
-    /// Whether rows are about pairs, which may carry evidence.
-    pub is_of_pairs: bool,
-    /// Whether rows are of items of a reference.
-    pub is_of_items: bool,
-    /// Whether rows hold similarities.
-    pub has_similarities: bool,
-    /// Whether rows may have the cause of a change.
-    pub has_causes: bool,
-    /// Whether rows may have the times of their epoch.
-    pub has_times: bool,
-    /// Whether it says when records of a document are written.
-    pub has_modes: bool,
-    /// Whether changes of clusters are counted.
-    pub counts_clusters: bool,
-    /// Whether it can be of a corpus that is compared with a reference.
-    pub has_sides: bool,
     /// Whether it can be of units of documents.
-    pub has_units: bool,
+    pub takes_units: bool,
+}
+
+/// What the rows of an answer are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Pairs, which may carry evidence.
+    Pairs,
+    /// Clusters.
+    Clusters,
+    /// Documents to keep or to remove.
+    Documents,
+    /// What is found of documents as they come.
+    Decisions,
+    /// Items of a reference.
+    Items,
+    /// Candidates that are no pairs.
+    Candidates,
 }
 
 /// Opens a sink of the rows of an answer.
-pub type OpenAnswer = fn(&dyn AnswerSettings, BoxedRows) -> Box<dyn Sink + Send>;
+pub(super) type OpenAnswer = fn(&dyn AnswerSettings, BoxedRows) -> Box<dyn Sink + Send>;
 
 /// Rows in some format.
 pub type BoxedRows = Box<dyn RowWriter + Send>;
@@ -66,7 +64,7 @@ pub enum Written {
     /// Its rows, at the end of the input.
     AtEnd(OpenAnswer),
     /// The records of the documents in a list, as they were read, after the end of the input.
-    Records(DocumentList),
+    Copied(DocumentList),
     /// Rows of a survey of what the run has left, after the end of the input.
     Survey,
 }
@@ -102,43 +100,64 @@ pub trait AnswerSettings {
 }
 
 impl Answer {
-    /// An answer that goes with nothing.
-    pub(super) const PLAIN: Self = Self {
-        name: "",
-        help: "",
-        sized: None,
-        written: Written::Survey,
-        columns: |_| Vec::new(),
-        adds_up: None,
-        needs_replay: false,
-        is_list: false,
-        is_of_pairs: false,
-        is_of_items: false,
-        has_similarities: false,
-        has_causes: false,
-        has_times: false,
-        has_modes: false,
-        counts_clusters: false,
-        has_sides: false,
-        has_units: false,
-    };
-
     /// Whether it is written epoch by epoch, and not at the end.
     pub fn is_of_changes(&self) -> bool {
         matches!(self.written, Written::Changes(_))
     }
 
+    /// Whether rows are about pairs, which may carry evidence.
+    pub fn is_of_pairs(&self) -> bool {
+        self.about == Subject::Pairs
+    }
+
+    /// Whether it is a list of documents to keep or to remove, or their records.
+    pub fn is_list(&self) -> bool {
+        self.about == Subject::Documents
+    }
+
+    /// Whether it says when records of a document are written.
+    pub fn is_of_decisions(&self) -> bool {
+        self.about == Subject::Decisions
+    }
+
+    /// Whether rows are of items of a reference.
+    pub fn is_of_items(&self) -> bool {
+        self.about == Subject::Items
+    }
+
+    /// Whether rows hold similarities.
+    pub fn has_similarities(&self) -> bool {
+        self.is_of_pairs() || self.is_of_decisions()
+    }
+
+    /// Whether rows may have the cause of a change.
+    pub fn takes_causes(&self) -> bool {
+        self.is_of_pairs() && self.is_of_changes()
+    }
+
+    /// Whether rows may have the times of their epoch.
+    pub fn takes_times(&self) -> bool {
+        self.is_of_changes() && !self.is_of_decisions()
+    }
+
+    /// Whether it can be of a corpus that is compared with a reference.
+    pub fn takes_reference(&self) -> bool {
+        matches!(self.about, Subject::Pairs | Subject::Documents | Subject::Items)
+    }
+
+    /// Whether only a replay has the end at which it is written.
+    pub fn needs_replay(&self) -> bool {
+        self.is_of_items() || matches!(self.written, Written::Copied(_) | Written::Survey)
+    }
+
     /// Whether it is held back until the run has met its demands, also where it is no file.
-    pub fn is_held(&self) -> bool {
-        self.is_list || self.needs_replay
+    pub fn is_deferred(&self) -> bool {
+        self.is_list() || self.needs_replay()
     }
 
     /// The list of documents whose records are copied, if it is records.
     pub fn copied(&self) -> Option<DocumentList> {
-        match self.written {
-            Written::Records(list) => Some(list),
-            Written::Changes(_) | Written::AtEnd(_) | Written::Survey => None,
-        }
+        if let Written::Copied(list) = self.written { Some(list) } else { None }
     }
 }
 
@@ -147,7 +166,7 @@ impl fmt::Debug for Written {
         f.write_str(match self {
             Self::Changes(_) => "Changes",
             Self::AtEnd(_) => "AtEnd",
-            Self::Records(_) => "Records",
+            Self::Copied(_) => "Copied",
             Self::Survey => "Survey",
         })
     }

@@ -1,8 +1,9 @@
 //! An answer that is written change by change, and the sink that writes it to rows of a file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, BufRead};
+use std::ops::DerefMut;
 
 use crate::mark::{Mark, Standing};
 use crate::sinks::contract::Sink;
@@ -15,10 +16,10 @@ use dupflow_core::time::{Epoch, EpochTimes, Progress};
 /// What the records of a place are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordForm {
-    /// Changes, as lines of a file.
-    Lines,
+    /// Changes, as rows of a file.
+    Rows,
     /// Changes, as records of a topic.
-    Records,
+    Deltas,
     /// What is in force of each key, as records of a topic.
     Present,
 }
@@ -35,11 +36,28 @@ pub enum RecordKey<'a> {
 /// Takes a record: `None` says that what the key is about has ended. Lines always have a row.
 pub type EachRecord<'a> = dyn FnMut(RecordKey<'_>, Option<&dyn OutputRow>) -> io::Result<()> + 'a;
 
-/// Takes a record of a place, key and value.
-pub type EachHeld<'a> = dyn FnMut(Option<&[u8]>, Option<&[u8]>) -> io::Result<()> + 'a;
+/// Takes a record of a place, key and value; no value is an end.
+pub type EachRead<'a> = dyn FnMut(Option<&[u8]>, Option<&[u8]>) -> io::Result<()> + 'a;
 
 /// Passes all records of a place, those of one key in their order. Lines have no key.
-pub type HeldRecords<'a> = dyn FnMut(&mut EachHeld<'_>) -> io::Result<()> + 'a;
+pub type ReadBack<'a> = dyn FnMut(&mut EachRead<'_>) -> io::Result<()> + 'a;
+
+/// What each key holds by its last record.
+pub(super) fn last_of_each<R>(
+    records: &mut ReadBack<'_>,
+    mut read: impl FnMut(&[u8], &[u8]) -> io::Result<R>,
+) -> io::Result<BTreeMap<Vec<u8>, R>> {
+    let mut now = BTreeMap::new();
+    records(&mut |key, value| {
+        let key = key.unwrap_or_default();
+        match value {
+            Some(value) => drop(now.insert(key.to_vec(), read(key, value)?)),
+            None => drop(now.remove(key)),
+        }
+        Ok(())
+    })?;
+    Ok(now)
+}
 
 /// An answer that is written change by change. The calls are those of [`Sink`], in its order.
 pub trait Changes {
@@ -49,7 +67,7 @@ pub trait Changes {
     ///
     /// # Errors
     /// Any error of the place; that it holds something else.
-    fn held(&mut self, form: RecordForm, records: &mut HeldRecords<'_>) -> io::Result<BTreeSet<DocPair>>;
+    fn read_back(&mut self, form: RecordForm, records: &mut ReadBack<'_>) -> io::Result<BTreeSet<DocPair>>;
 
     /// The place is new: documents from a state that is there are missing in it.
     fn begin(&mut self) {}
@@ -95,54 +113,6 @@ pub trait Changes {
     }
 }
 
-impl<C: Changes + ?Sized> Changes for Box<C> {
-    fn held(&mut self, form: RecordForm, records: &mut HeldRecords<'_>) -> io::Result<BTreeSet<DocPair>> {
-        (**self).held(form, records)
-    }
-
-    fn begin(&mut self) {
-        (**self).begin();
-    }
-
-    fn times(&mut self, times: EpochTimes) {
-        (**self).times(times);
-    }
-
-    fn wants_documents(&self) -> bool {
-        (**self).wants_documents()
-    }
-
-    fn documents(&mut self, changes: &[DocChange]) {
-        (**self).documents(changes);
-    }
-
-    fn upserts(&mut self, upserts: &[UpsertedDoc]) {
-        (**self).upserts(upserts);
-    }
-
-    fn restored(&mut self, deltas: &[Delta]) {
-        (**self).restored(deltas);
-    }
-
-    fn live(&mut self) {
-        (**self).live();
-    }
-
-    fn epoch(
-        &mut self,
-        form: RecordForm,
-        epoch: Epoch,
-        deltas: &[Delta],
-        each: &mut EachRecord<'_>,
-    ) -> io::Result<()> {
-        (**self).epoch(form, epoch, deltas, each)
-    }
-
-    fn corrections(&mut self, form: RecordForm, mark: &Mark, each: &mut EachRecord<'_>) -> io::Result<()> {
-        (**self).corrections(form, mark, each)
-    }
-}
-
 /// Writes the changes of an answer as rows, epoch by epoch. Flushes at each commit, so that a reader sees
 /// whole epochs.
 pub struct RowSink<C, R> {
@@ -150,14 +120,14 @@ pub struct RowSink<C, R> {
     out: R,
 }
 
-impl<C: Changes, R: RowWriter> RowSink<C, R> {
+impl<C: DerefMut<Target: Changes>, R: RowWriter> RowSink<C, R> {
     /// Rows in one format.
     pub fn with_rows(changes: C, out: R) -> Self {
         Self { changes, out }
     }
 }
 
-impl<C: Changes, R: RowWriter> Sink for RowSink<C, R> {
+impl<C: DerefMut<Target: Changes>, R: RowWriter> Sink for RowSink<C, R> {
     fn take_over(&mut self) -> io::Result<Standing> {
         let standing = self.out.take_over()?;
         if standing == Standing::New {
@@ -169,7 +139,7 @@ impl<C: Changes, R: RowWriter> Sink for RowSink<C, R> {
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         let mut lines = self.out.lines()?;
         let mut line = Vec::new();
-        self.changes.held(RecordForm::Lines, &mut |each| {
+        self.changes.read_back(RecordForm::Rows, &mut |each| {
             while lines.read_until(b'\n', &mut line)? > 0 {
                 each(None, Some(line.strip_suffix(b"\n").unwrap_or(&line)))?;
                 line.clear();
@@ -210,14 +180,14 @@ impl<C: Changes, R: RowWriter> Sink for RowSink<C, R> {
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
         let Self { changes, out } = self;
-        changes.epoch(RecordForm::Lines, progress.epoch, deltas, &mut |_, row| {
+        changes.epoch(RecordForm::Rows, progress.epoch, deltas, &mut |_, row| {
             row.map_or(Ok(()), |row| out.row(row))
         })
     }
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
         let Self { changes, out } = self;
-        changes.corrections(RecordForm::Lines, mark, &mut |_, row| row.map_or(Ok(()), |row| out.row(row)))?;
+        changes.corrections(RecordForm::Rows, mark, &mut |_, row| row.map_or(Ok(()), |row| out.row(row)))?;
         out.commit(mark)
     }
 

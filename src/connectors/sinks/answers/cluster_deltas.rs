@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
-use super::answer::{Answer, Written};
-use super::changes::{Changes, EachRecord, HeldRecords, RecordForm, RecordKey};
+use super::answer::{Answer, Subject, Written};
+use super::changes::{Changes, EachRecord, ReadBack, RecordForm, RecordKey, last_of_each};
 use super::clusters::{CLUSTER, reported};
 use super::deltas::{CHANGE, TIMES, timed};
 use crate::mark::Mark;
@@ -37,9 +37,10 @@ pub(super) const ANSWER: Answer = Answer {
         let times = TIMES.iter().filter(|_| of.has_times());
         CHANGE.iter().chain(&CLUSTER).chain(times).copied().collect()
     },
-    has_times: true,
-    counts_clusters: true,
-    ..Answer::PLAIN
+    sized: None,
+    about: Subject::Clusters,
+    adds_up: None,
+    takes_units: false,
 };
 
 /// A change of a cluster, or what is in force after its epoch.
@@ -119,9 +120,12 @@ impl ClusterDeltas {
 }
 
 impl Changes for ClusterDeltas {
-    fn held(&mut self, form: RecordForm, records: &mut HeldRecords<'_>) -> io::Result<BTreeSet<DocPair>> {
-        let reports = if form == RecordForm::Present { last(records) } else { summed(records) };
-        self.book.correct_clusters(reports?);
+    fn read_back(&mut self, form: RecordForm, records: &mut ReadBack<'_>) -> io::Result<BTreeSet<DocPair>> {
+        let reports = match form {
+            RecordForm::Present => last_of_each(records, read_present)?.into_values().collect(),
+            RecordForm::Rows | RecordForm::Deltas => summed(records)?,
+        };
+        self.book.correct_clusters(reports);
         Ok(BTreeSet::new())
     }
 
@@ -151,24 +155,10 @@ impl Changes for ClusterDeltas {
 }
 
 /// The reports that changes add up to, in any order.
-fn summed(records: &mut HeldRecords<'_>) -> io::Result<BTreeSet<ClusterReport>> {
+fn summed(records: &mut ReadBack<'_>) -> io::Result<BTreeSet<ClusterReport>> {
     let mut sum = ReportSums::default();
     records(&mut |_, value| sum.add(value.unwrap_or_default()))?;
     sum.reports()
-}
-
-/// The reports that are in force by the last record of each key.
-fn last(records: &mut HeldRecords<'_>) -> io::Result<BTreeSet<ClusterReport>> {
-    let mut now: BTreeMap<Vec<u8>, ClusterReport> = BTreeMap::new();
-    records(&mut |key, value| {
-        let key = key.unwrap_or_default();
-        match value.filter(|value| !value.is_empty()) {
-            Some(value) => drop(now.insert(key.to_vec(), read_present(key, value)?)),
-            None => drop(now.remove(key)),
-        }
-        Ok(())
-    })?;
-    Ok(now.into_values().collect())
 }
 
 #[cfg(test)]

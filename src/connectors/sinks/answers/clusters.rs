@@ -9,12 +9,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use super::answer::{Answer, Written};
+use super::answer::{Answer, Subject, Written};
 use crate::sinks::book::count;
 use crate::sinks::contract::EndList;
-use crate::sinks::destination::Destination;
 use crate::sinks::rows::cluster_json::{write_cluster, write_id};
-use crate::sinks::rows::{ColumnType, EachCells, JsonLines, OutputCell, OutputRow, RowWriter, whole};
+use crate::sinks::rows::{ColumnType, EachCells, OutputCell, OutputRow, RowWriter, whole};
 use dupflow_core::cluster::{ClusterReport, Clusters};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Delta;
@@ -27,9 +26,10 @@ pub(super) const ANSWER: Answer = Answer {
         Box::new(ClusterLines::with_rows(rows, of.clusters(), of.counted().clusters))
     }),
     columns: |_| CLUSTER.to_vec(),
+    sized: None,
+    about: Subject::Clusters,
     adds_up: Some("cluster-deltas"),
-    counts_clusters: true,
-    ..Answer::PLAIN
+    takes_units: false,
 };
 
 /// The columns of a member, or of a giant.
@@ -101,15 +101,8 @@ pub struct ClusterLines<R> {
     alive: BTreeSet<ClusterReport>,
 }
 
-impl<W: Destination> ClusterLines<JsonLines<W>> {
-    /// Writes JSON Lines to `out`, which should be buffered. `clusters` must be empty.
-    pub fn new(out: W, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
-        Self::with_rows(JsonLines(out), clusters, metrics)
-    }
-}
-
 impl<R: RowWriter> ClusterLines<R> {
-    /// As `new`, for any row format.
+    /// Rows in one format. `clusters` must be empty.
     pub fn with_rows(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         Self { out, clusters, metrics, alive: BTreeSet::new() }
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use super::answer::{Answer, Written};
-use super::changes::{Changes, EachRecord, HeldRecords, RecordForm, RecordKey, RowSink};
+use super::answer::{Answer, Subject, Written};
+use super::changes::{Changes, EachRecord, ReadBack, RecordForm, RecordKey, RowSink};
 use crate::instant;
 use crate::mark::Mark;
 use crate::sinks::book::{Book, Decision, DecisionMode, LastDecisions};
@@ -21,12 +21,13 @@ pub(super) const ANSWER: Answer = Answer {
     name: "decisions",
     help: "In every epoch, what is found of each document that it upserts",
     written: Written::Changes(|of| {
-        Box::new(DecisionRecords::new(of.decisions(), of.clusters(), of.counted().decisions))
+        Box::new(DecisionChanges::new(of.decisions(), of.clusters(), of.counted().decisions))
     }),
     columns: |_| Decision::COLUMNS.to_vec(),
-    has_similarities: true,
-    has_modes: true,
-    ..Answer::PLAIN
+    sized: None,
+    about: Subject::Decisions,
+    adds_up: None,
+    takes_units: false,
 };
 
 /// A decision as it is written.
@@ -49,15 +50,14 @@ impl OutputRow for DecisionRow<'_> {
 
 /// The decisions of every epoch.
 #[derive(Debug)]
-pub struct DecisionRecords {
-    mode: DecisionMode,
+pub struct DecisionChanges {
     book: Book,
 }
 
-impl DecisionRecords {
+impl DecisionChanges {
     /// `clusters` must be empty.
     pub fn new(mode: DecisionMode, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
-        Self { mode, book: Book::new(clusters).with_decisions(mode, metrics) }
+        Self { book: Book::new(clusters).with_decisions(mode, metrics) }
     }
 
     /// Passes decisions. The key is the document, whose end has no value. An upsert of a document that is not
@@ -70,13 +70,14 @@ impl DecisionRecords {
         each: &mut EachRecord<'_>,
     ) -> io::Result<()> {
         let at = instant::millisecond_of(unix_milliseconds());
-        let is_line = form == RecordForm::Lines;
+        let is_line = form == RecordForm::Rows;
+        let is_current = self.book.decides() == Some(DecisionMode::Current);
         for decision in decisions {
             let key = RecordKey::Document(&decision.id);
             if is_line || decision.position.is_some() {
                 each(key, Some(&DecisionRow { decision, epoch, at: &at }))?;
             }
-            if !is_line && self.mode == DecisionMode::Current && decision.repetition.is_none() {
+            if !is_line && is_current && decision.repetition.is_none() {
                 each(key, None)?;
             }
         }
@@ -84,12 +85,12 @@ impl DecisionRecords {
     }
 }
 
-impl Changes for DecisionRecords {
-    fn held(&mut self, form: RecordForm, records: &mut HeldRecords<'_>) -> io::Result<BTreeSet<DocPair>> {
+impl Changes for DecisionChanges {
+    fn read_back(&mut self, _: RecordForm, records: &mut ReadBack<'_>) -> io::Result<BTreeSet<DocPair>> {
         let mut last = LastDecisions::default();
         records(&mut |key, value| match value {
-            Some(value) if form == RecordForm::Lines || !value.is_empty() => last.add(value),
-            _ => {
+            Some(value) => last.add(value),
+            None => {
                 last.end(key.unwrap_or_default());
                 Ok(())
             }
@@ -140,12 +141,12 @@ impl Changes for DecisionRecords {
 }
 
 /// Decisions as JSON Lines.
-pub type DecisionLines<W> = RowSink<DecisionRecords, JsonLines<W>>;
+pub type DecisionLines<W> = RowSink<Box<DecisionChanges>, JsonLines<W>>;
 
 impl<W: Destination> DecisionLines<W> {
     /// Writes to `out`, which should be buffered. `clusters` must be empty.
     pub fn new(out: W, mode: DecisionMode, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
-        Self::with_rows(DecisionRecords::new(mode, clusters, metrics), JsonLines(out))
+        Self::with_rows(Box::new(DecisionChanges::new(mode, clusters, metrics)), JsonLines(out))
     }
 }
 
@@ -168,16 +169,16 @@ mod tests {
         let lines = &[("a", true), ("b", true), ("c", true)][..];
         for (form, mode, expected) in [
             (
-                RecordForm::Records,
+                RecordForm::Deltas,
                 DecisionMode::Current,
                 &[("a", true), ("b", true), ("b", false), ("c", false)][..],
             ),
             (RecordForm::Present, DecisionMode::First, &[("a", true), ("b", true)]),
-            (RecordForm::Lines, DecisionMode::First, lines),
-            (RecordForm::Lines, DecisionMode::Current, lines),
+            (RecordForm::Rows, DecisionMode::First, lines),
+            (RecordForm::Rows, DecisionMode::Current, lines),
         ] {
             let clusters = Clusters::new(ClusterKind::Components, 3);
-            let answer = DecisionRecords::new(mode, clusters, Arc::new(Metrics::new(0)));
+            let answer = DecisionChanges::new(mode, clusters, Arc::new(Metrics::new(0)));
             let mut found = Vec::new();
             let mut each = |key: RecordKey<'_>, row: Option<&dyn OutputRow>| {
                 let RecordKey::Document(key) = key else { panic!("{key:?}") };

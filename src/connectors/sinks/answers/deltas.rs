@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::str;
 
-use super::answer::{Answer, Written};
-use super::changes::{Changes, EachRecord, HeldRecords, RecordForm, RecordKey, RowSink};
+use super::answer::{Answer, Subject, Written};
+use super::changes::{Changes, EachRecord, ReadBack, RecordForm, RecordKey, RowSink, last_of_each};
 use super::pairs;
 use crate::sinks::destination::Destination;
 use crate::sinks::rows::pair_json::{
@@ -29,12 +29,10 @@ pub(super) const ANSWER: Answer = Answer {
         Box::new(deltas.with_causes(of.has_causes()).with_times(of.has_times()))
     }),
     columns: |of| columns(of.style(), of.evidence().is_some(), of.has_causes(), of.has_times()),
-    is_of_pairs: true,
-    has_similarities: true,
-    has_causes: true,
-    has_times: true,
-    has_sides: true,
-    ..Answer::PLAIN
+    sized: None,
+    about: Subject::Pairs,
+    adds_up: None,
+    takes_units: false,
 };
 
 /// The columns of every change.
@@ -132,10 +130,10 @@ impl PairDeltas {
 }
 
 impl Changes for PairDeltas {
-    fn held(&mut self, form: RecordForm, records: &mut HeldRecords<'_>) -> io::Result<BTreeSet<DocPair>> {
+    fn read_back(&mut self, form: RecordForm, records: &mut ReadBack<'_>) -> io::Result<BTreeSet<DocPair>> {
         let (pairs, have_sides) = match form {
-            RecordForm::Lines => applied(records),
-            RecordForm::Records => summed(records),
+            RecordForm::Rows => applied(records),
+            RecordForm::Deltas => summed(records),
             RecordForm::Present => last(records),
         }?;
         // Corrections are written as the records are.
@@ -173,7 +171,7 @@ impl Changes for PairDeltas {
 
 /// The pairs of lines, each of which follows from those before it, and whether lines say if the first
 /// document is of a reference.
-fn applied(records: &mut HeldRecords<'_>) -> io::Result<(BTreeSet<DocPair>, bool)> {
+fn applied(records: &mut ReadBack<'_>) -> io::Result<(BTreeSet<DocPair>, bool)> {
     let (mut pairs, mut have_sides) = (BTreeSet::new(), false);
     records(&mut |_, line| {
         have_sides |= apply(text(line)?, &mut pairs)?;
@@ -183,7 +181,7 @@ fn applied(records: &mut HeldRecords<'_>) -> io::Result<(BTreeSet<DocPair>, bool
 }
 
 /// The pairs that deltas add up to, in any order.
-fn summed(records: &mut HeldRecords<'_>) -> io::Result<(BTreeSet<DocPair>, bool)> {
+fn summed(records: &mut ReadBack<'_>) -> io::Result<(BTreeSet<DocPair>, bool)> {
     // A pair is removed whatever evidence it was added with.
     let mut counts: BTreeMap<_, (i64, Evidence)> = BTreeMap::new();
     let mut have_sides = false;
@@ -211,22 +209,15 @@ fn summed(records: &mut HeldRecords<'_>) -> io::Result<(BTreeSet<DocPair>, bool)
 }
 
 /// The pairs that are in force by the last record of each key.
-fn last(records: &mut HeldRecords<'_>) -> io::Result<(BTreeSet<DocPair>, bool)> {
-    let mut now: BTreeMap<Vec<u8>, DocPair> = BTreeMap::new();
+fn last(records: &mut ReadBack<'_>) -> io::Result<(BTreeSet<DocPair>, bool)> {
     let mut have_sides = false;
-    records(&mut |key, value| {
-        let key = key.unwrap_or_default();
-        if value.is_none_or(<[u8]>::is_empty) {
-            now.remove(key);
-            return Ok(());
-        }
-        let ReadDelta { pair, diff, has_sides } = read_delta(text(value)?)?;
+    let now = last_of_each(records, |_, value| {
+        let ReadDelta { pair, diff, has_sides } = read_delta(text(Some(value))?)?;
         if diff.is_some() {
             return Err(invalid_data(OF_DELTAS.to_owned()));
         }
         have_sides |= has_sides;
-        now.insert(key.to_vec(), pair);
-        Ok(())
+        Ok(pair)
     })?;
     Ok((now.into_values().collect(), have_sides))
 }
@@ -245,13 +236,13 @@ fn invalid_data(what: String) -> io::Error {
 }
 
 /// Deltas as JSON Lines.
-pub type DeltaLines<W> = RowSink<PairDeltas, JsonLines<W>>;
+pub type DeltaLines<W> = RowSink<Box<PairDeltas>, JsonLines<W>>;
 
 impl<W: Destination> DeltaLines<W> {
     /// Writes to `out`, which should be buffered. Evidence is written if there is a standard error; causes
     /// are not.
     pub fn new(out: W, evidence: Option<StandardError>) -> Self {
-        Self::with_rows(PairDeltas::new(evidence), JsonLines(out))
+        Self::with_rows(Box::new(PairDeltas::new(evidence)), JsonLines(out))
     }
 }
 

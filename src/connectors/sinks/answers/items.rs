@@ -1,6 +1,6 @@
 //! The answer "items": what is found of each item of a reference.
 
-use super::answer::{Answer, Written};
+use super::answer::{Answer, Subject, Written};
 use crate::sinks::items::ItemOutput;
 use crate::sinks::rows::FoundItem;
 
@@ -9,8 +9,8 @@ pub(super) const ANSWER: Answer = Answer {
     help: "At the end of the input, what is found of each item of the reference",
     written: Written::AtEnd(|of, rows| of.items(ItemOutput::Items(rows))),
     columns: |_| FoundItem::COLUMNS.to_vec(),
-    needs_replay: true,
-    is_of_items: true,
-    has_sides: true,
-    ..Answer::PLAIN
+    sized: None,
+    about: Subject::Items,
+    adds_up: None,
+    takes_units: false,
 };

@@ -1,6 +1,6 @@
 //! The answers that are lists of documents or units: their ids, or their records.
 
-use super::answer::{Answer, AnswerSettings, Written};
+use super::answer::{Answer, AnswerSettings, Subject, Written};
 use crate::sinks::keep_list::{DocumentList, KeepList};
 use crate::sinks::rows::{ColumnType, RemovedUnit, RowWriter};
 use crate::sinks::units::UnitList;
@@ -10,7 +10,10 @@ pub(super) const KEPT: Answer = Answer {
     help: "At the end of the input, one document of each cluster and all that are in none",
     written: Written::AtEnd(|of, rows| Box::new(list(of, rows, DocumentList::Kept))),
     columns: |_| vec![("id", ColumnType::Text)],
-    ..LIST
+    sized: None,
+    about: Subject::Documents,
+    adds_up: None,
+    takes_units: false,
 };
 
 pub(super) const REMOVED: Answer = Answer {
@@ -31,28 +34,33 @@ pub(super) const REMOVED: Answer = Answer {
         columns.extend(Some(("old", ColumnType::Flag)).filter(|_| of.style().sides));
         columns
     },
-    has_units: true,
-    ..LIST
+    sized: None,
+    about: Subject::Documents,
+    adds_up: None,
+    takes_units: true,
 };
 
 pub(super) const KEPT_RECORDS: Answer = Answer {
     name: "documents",
     help: "At the end of the input, the records of the documents to keep, as they were read",
-    written: Written::Records(DocumentList::Kept),
-    needs_replay: true,
-    has_units: true,
-    ..LIST
+    written: Written::Copied(DocumentList::Kept),
+    columns: |_| Vec::new(),
+    sized: None,
+    about: Subject::Documents,
+    adds_up: None,
+    takes_units: true,
 };
 
 pub(super) const REMOVED_RECORDS: Answer = Answer {
     name: "removed-documents",
     help: "At the end of the input, the records of the documents to remove, as they were read",
-    written: Written::Records(DocumentList::Removed),
-    needs_replay: true,
-    ..LIST
+    written: Written::Copied(DocumentList::Removed),
+    columns: |_| Vec::new(),
+    sized: None,
+    about: Subject::Documents,
+    adds_up: None,
+    takes_units: false,
 };
-
-const LIST: Answer = Answer { is_list: true, has_sides: true, ..Answer::PLAIN };
 
 fn list<R: RowWriter>(of: &dyn AnswerSettings, rows: R, listed: DocumentList) -> KeepList<R> {
     KeepList::with_rows(rows, of.removal(), listed)

@@ -20,11 +20,11 @@ mod lists;
 mod pairs;
 mod rejected;
 
-pub use answer::{Answer, AnswerSettings, BoxedRows, OpenAnswer, Written};
-pub use changes::{Changes, EachHeld, EachRecord, HeldRecords, RecordForm, RecordKey, RowSink};
+pub use answer::{Answer, AnswerSettings, BoxedRows, Subject, Written};
+pub use changes::{Changes, EachRead, EachRecord, ReadBack, RecordForm, RecordKey, RowSink};
 pub use cluster_deltas::ClusterDeltas;
 pub use clusters::ClusterLines;
-pub use decisions::{DecisionLines, DecisionRecords};
+pub use decisions::{DecisionChanges, DecisionLines};
 pub use deltas::{DeltaLines, PairDeltas};
 pub use pairs::PairLines;
 pub use rejected::RejectedRow;

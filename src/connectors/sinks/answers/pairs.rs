@@ -8,13 +8,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 
-use super::answer::{Answer, Written};
+use super::answer::{Answer, Subject, Written};
 use crate::sinks::contract::EndList;
-use crate::sinks::destination::Destination;
 use crate::sinks::rows::pair_json::{PairStyle, StandardError, write_pair};
-use crate::sinks::rows::{
-    ColumnType, Columns, EachCells, JsonLines, OutputCell, OutputRow, RowWriter, whole,
-};
+use crate::sinks::rows::{ColumnType, Columns, EachCells, OutputCell, OutputRow, RowWriter, whole};
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence};
 
 pub(super) const ANSWER: Answer = Answer {
@@ -24,11 +21,10 @@ pub(super) const ANSWER: Answer = Answer {
         Box::new(PairLines::with_rows(rows, of.evidence()).with_style(of.style()))
     }),
     columns: |of| columns(of.style(), of.evidence().is_some()),
+    sized: None,
+    about: Subject::Pairs,
     adds_up: Some("deltas"),
-    is_of_pairs: true,
-    has_similarities: true,
-    has_sides: true,
-    ..Answer::PLAIN
+    takes_units: false,
 };
 
 /// The columns of a pair.
@@ -102,16 +98,8 @@ pub struct PairLines<R> {
     alive: BTreeSet<DocPair>,
 }
 
-impl<W: Destination> PairLines<JsonLines<W>> {
-    /// Writes JSON Lines to `out`, which should be buffered. Evidence is written if there is a standard
-    /// error.
-    pub fn new(out: W, evidence: Option<StandardError>) -> Self {
-        Self::with_rows(JsonLines(out), evidence)
-    }
-}
-
 impl<R: RowWriter> PairLines<R> {
-    /// As `new`, for any row format.
+    /// Rows in one format, with evidence if there is a standard error.
     pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
         Self { out, style: PairStyle::default(), evidence, alive: BTreeSet::new() }
     }

@@ -4,7 +4,7 @@ use std::io;
 
 use serde::Serialize;
 
-use super::answer::{Answer, Written};
+use super::answer::{Answer, Subject, Written};
 use crate::sinks::rows::{ColumnType, EachCells, OutputCell, OutputRow, whole};
 use dupflow_core::detect::RejectedPair;
 use dupflow_core::filter::{Agreeing, Rejection};
@@ -12,11 +12,12 @@ use dupflow_core::filter::{Agreeing, Rejection};
 pub(super) const ANSWER: Answer = Answer {
     name: "rejected",
     help: "At the end of the input, N of the candidates that the filter rejects",
-    sized: Some("rejected:N"),
     written: Written::Survey,
     columns: |_| COLUMNS.to_vec(),
-    needs_replay: true,
-    ..Answer::PLAIN
+    sized: Some("rejected:N"),
+    about: Subject::Candidates,
+    adds_up: None,
+    takes_units: false,
 };
 
 const COLUMNS: [(&str, ColumnType); 11] = [

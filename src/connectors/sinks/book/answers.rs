@@ -23,7 +23,7 @@ pub(crate) struct Book {
 
 /// What is to be written, in order.
 #[derive(Debug, Default)]
-pub(crate) struct Answers {
+pub(crate) struct BookChanges {
     pub(crate) clusters: Vec<ReportChange>,
     /// By id.
     pub(crate) decisions: Vec<Decision>,
@@ -115,7 +115,7 @@ impl Book {
     }
 
     /// Applies the deltas of one epoch.
-    pub(crate) fn advance(&mut self, deltas: &[Delta]) -> Answers {
+    pub(crate) fn advance(&mut self, deltas: &[Delta]) -> BookChanges {
         let Self { pairs, clusters, decisions } = self;
         let reports = pairs.advance(deltas);
         let decisions = decisions
@@ -123,17 +123,17 @@ impl Book {
             .map(|decisions| decisions.advance(pairs, &reports, deltas))
             .unwrap_or_default();
         let clusters = clusters.as_mut().map(|clusters| clusters.advance(reports)).unwrap_or_default();
-        Answers { clusters, decisions }
+        BookChanges { clusters, decisions }
     }
 
     /// What else this commit has to write: the correction of the output, once `mark` says that all pairs have
     /// been passed.
-    pub(crate) fn corrections(&mut self, mark: &Mark) -> Answers {
+    pub(crate) fn corrections(&mut self, mark: &Mark) -> BookChanges {
         if mark.in_correction {
-            return Answers::default();
+            return BookChanges::default();
         }
         let Self { pairs, clusters, decisions } = self;
-        Answers {
+        BookChanges {
             clusters: clusters.as_mut().map(ClusterChanges::corrections).unwrap_or_default(),
             decisions: decisions.as_mut().map(|decisions| decisions.corrections(pairs)).unwrap_or_default(),
         }

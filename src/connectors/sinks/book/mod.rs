@@ -38,7 +38,7 @@ mod memberships;
 mod record;
 
 pub use answers::BookMetrics;
-pub(crate) use answers::{Answers, Book};
+pub(crate) use answers::{Book, BookChanges};
 pub(crate) use cluster_changes::count;
 pub(crate) use record::LastDecisions;
 pub use record::{Decision, DecisionMode, Repetition};

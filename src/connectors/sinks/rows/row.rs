@@ -23,7 +23,7 @@ pub trait OutputRow {
     /// Calls `each` with its cells, in the order of the columns; for a cluster, once for each member.
     ///
     /// # Errors
-    /// Any error of `each`.
+    /// As [`Self::write`], and any error of `each`.
     fn cells(&self, each: &mut EachCells<'_>) -> io::Result<()>;
 }
 

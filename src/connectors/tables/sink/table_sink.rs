@@ -15,7 +15,7 @@ use super::store::{Found, Look, TableOutput, TableStore, check_held, is_kept, mu
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
 use crate::sinks::BookMetrics;
-use crate::sinks::book::{Answers, Book, LastDecisions};
+use crate::sinks::book::{Book, BookChanges, LastDecisions};
 use crate::sinks::side::SideDelta;
 use crate::sinks::{DecisionMode, OutputGuard, Sink, StandardError};
 use crate::tables::database::{DatabaseFailure, retry_until_reachable};
@@ -110,7 +110,7 @@ impl TableSink {
     }
 
     /// Adds answers to the changes of the next commit.
-    fn add(&mut self, epoch: Epoch, Answers { clusters, decisions }: Answers) {
+    fn add(&mut self, epoch: Epoch, BookChanges { clusters, decisions }: BookChanges) {
         self.changes.clusters(&clusters);
         let is_current = self.book.decides() == Some(DecisionMode::Current);
         self.changes.decisions(epoch, decisions, is_current);

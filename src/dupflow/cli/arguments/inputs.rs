@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
 use dupflow_connectors::formats::{
-    CsvQuote, FileFormat, IdRule, InputLayout, SurrogateRule, WarcId, decompressed,
+    CsvQuote, FileFormat, IdRule, InputLayout, NotFoundRule, SurrogateRule, WarcId, decompressed,
 };
 use dupflow_connectors::inputs::{Input, listed, refused_beginning};
 use dupflow_core::doc::fields::{FieldRule, FieldRules};
@@ -107,6 +107,11 @@ pub struct ColumnArgs {
     /// its address [default: record].
     #[arg(long, value_enum, value_name = "WHICH")]
     pub warc_id: Option<WarcId>,
+
+    /// What an answer of status 404 or 410 in an archive means: "skip", nothing, or "delete", that the page
+    /// of its address is deleted; that needs --warc-id uri [default: skip].
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub warc_not_found: Option<NotFoundRule>,
 }
 
 impl InputArgs {
@@ -199,7 +204,11 @@ impl ColumnArgs {
             problems.note(format_args!("--field: two fields are named {name:?}"));
             FieldRules::default()
         });
-        let text = self.layout().text;
+        let layout = self.layout();
+        if let Some(what) = layout.warc_conflict() {
+            problems.note(format_args!("--warc-not-found: {what}"));
+        }
+        let text = layout.text;
         if fields.columns().contains(&text) {
             problems.note(format_args!("--field: {text:?} is the text of the documents, which is no field"));
         }
@@ -220,6 +229,7 @@ impl ColumnArgs {
             csv_quote: self.csv_quote.unwrap_or_default(),
             surrogates: self.json_surrogates.unwrap_or_default(),
             warc_id: self.warc_id.unwrap_or_default(),
+            warc_not_found: self.warc_not_found.unwrap_or_default(),
             ids: self.ids.unwrap_or_default(),
             canonical_url: self.canonical_url,
         }

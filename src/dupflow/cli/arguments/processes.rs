@@ -1,11 +1,10 @@
 //! The options for several processes of one run, and their connection.
 
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use super::problems::Problems;
-use crate::config::{Deployment, Plan, ProcessConfig};
+use crate::config::{Deployment, Plan, ProcessConfig, fields_of};
 use crate::pipeline::{ProcessGroup, held_fields};
 use dupflow_core::description::{Description, FieldValue};
 use dupflow_engine::dataflow::described_fields;
@@ -83,18 +82,12 @@ pub(in crate::cli) fn report_failure<T>(
     })
 }
 
-/// The fields of a setting as text, without the name of its type.
-fn fields(setting: &impl fmt::Debug) -> String {
-    let text = format!("{setting:?}");
-    text.split_once(' ').map(|(_, fields)| fields.to_owned()).unwrap_or(text)
-}
-
 /// The settings that must be equal in all processes.
 fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Description {
     let workers = deployment.workers.map_or(0, NonZeroUsize::get);
     let source = deployment.source.shared();
     // Each process builds its share of their operators.
-    let views = deployment.views.iter().map(|view| fields(&view.plan)).collect::<Vec<_>>();
+    let views = deployment.views.iter().map(|view| fields_of(&view.plan)).collect::<Vec<_>>();
     plan.description()
         .and(source)
         .with("view", views.join("\n").as_str())

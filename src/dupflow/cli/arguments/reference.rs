@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::inputs::field_name;
 use super::problems::{self, Problems};
 use super::share;
-use crate::config::{Deployment, OutputAnswer, Plan, ReferenceConfig, TablesConfig};
+use crate::config::{Deployment, OutputAnswer, Plan, ReferenceConfig, TablesPlace};
 use crate::plural::count;
 use dupflow_connectors::formats::{IdRule, InputLayout};
 use dupflow_connectors::inputs::{Input, file_number, files_of, for_each_event_until};
@@ -157,7 +157,7 @@ impl ReferenceArgs {
         if self.against.is_empty() {
             return;
         }
-        if !answer.has_sides || answer.is_of_changes() {
+        if !answer.takes_reference() || answer.is_of_changes() {
             let items = plan.as_ref().is_some_and(|plan| plan.finds_items()).then_some(", items");
             problems.note(format_args!(
                 "--against: takes --emit keep, remove, pairs, documents, removed-documents{}",
@@ -215,7 +215,8 @@ pub(in crate::cli) fn apply_frozen(
     let finds_items = plan.as_ref().is_some_and(|plan| plan.finds_items());
     for output in deployment.all_outputs() {
         let answer = output.answer;
-        let is_written = answer.has_sides && !answer.is_of_items && (answer.is_of_changes() || !finds_items);
+        let is_written =
+            answer.takes_reference() && !answer.is_of_items() && (answer.is_of_changes() || !finds_items);
         if !is_written && finds_items {
             problems.note(format_args!(
                 "{}: \"{answer}\": a run writes the pairs of items and pages as they are found, which \
@@ -229,8 +230,8 @@ pub(in crate::cli) fn apply_frozen(
                 output.answer_key()
             ));
         }
-        if output.place.as_a::<TablesConfig>().is_some() {
-            let (table, why) = (&output.table, TablesConfig::NO_SIDE);
+        if output.place.as_a::<TablesPlace>().is_some() {
+            let (table, why) = (&output.table, TablesPlace::NO_SIDE);
             problems.note(format_args!("{table}.kind: does not go with reference.inputs: {why}"));
         }
     }

@@ -31,7 +31,6 @@ use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::{GoneInputs, Input, Staying};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
-
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::time::SystemClock;
 use narrator::Narrator;

@@ -172,11 +172,8 @@ impl Args {
     /// The outputs, or why there is no such place. Those that are corrected are first: one of them decides
     /// how much is read before anything is written.
     pub(super) fn outputs(&self) -> Result<Vec<OutputConfig>, String> {
-        let of = |typed: &PathBuf| {
-            let output = OutputConfig::from_typed(typed, self.emit, self.decisions, self.output_format)?;
-            Ok(OutputConfig { causes: self.causes, times: self.times, ..output })
-        };
-        let mut outputs: Vec<_> = self.output.iter().map(of).collect::<Result<_, String>>()?;
+        let mut outputs: Vec<_> =
+            self.output.iter().map(|typed| self.output_at(typed)).collect::<Result<_, String>>()?;
         outputs.sort_by_key(|output| !output.place.is_corrected());
         if let [only] = &mut outputs[..] {
             "sink".clone_into(&mut only.table);
@@ -242,7 +239,11 @@ impl Args {
 
     /// Standard output as the place of the result.
     fn standard_output(&self) -> OutputConfig {
-        OutputConfig::from_typed(Path::new("-"), self.emit, self.decisions, self.output_format)
-            .expect("standard output is a place")
+        self.output_at(Path::new("-")).expect("standard output is a place")
+    }
+
+    fn output_at(&self, typed: &Path) -> Result<OutputConfig, String> {
+        let output = OutputConfig::from_typed(typed, self.emit, self.decisions, self.output_format)?;
+        Ok(OutputConfig { causes: self.causes, times: self.times, ..output })
     }
 }

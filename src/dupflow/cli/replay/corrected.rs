@@ -3,7 +3,7 @@
 use super::args::Args;
 use crate::cli::arguments::problems::Problems;
 use crate::cli::run::note_keep;
-use crate::config::{OutputConfig, Place, Plan, TablesConfig, TopicPlace};
+use crate::config::{OutputConfig, Place, Plan, TablesPlace, TopicPlace};
 use dupflow_connectors::intake::Speed;
 use dupflow_connectors::sinks::DecisionMode;
 
@@ -18,10 +18,16 @@ pub(super) fn note_conflicts(
         [sink] writes it epoch by epoch";
     let has_file = outputs.iter().any(|output| !output.place.is_corrected());
     let tables = [
-        ("--times", args.times, TablesConfig::NO_TIMES),
-        ("--against", !args.reference.against.is_empty(), TablesConfig::NO_SIDE),
+        ("--times", args.times, TablesPlace::NO_TIMES),
+        ("--against", !args.reference.against.is_empty(), TablesPlace::NO_SIDE),
     ];
+    let finds_items = plan.is_some_and(Plan::finds_items);
     let all = [
+        (
+            "--against",
+            !args.reference.against.is_empty() && finds_items && has::<TopicPlace>(outputs),
+            "items are looked for at the end of the input, and a topic is told of changes",
+        ),
         ("--mark", args.documents.mark.is_some(), "there are no records of documents"),
         ("--shard-size", args.documents.shard_size.is_some(), "there are no records of documents"),
         ("--output-format", args.output_format.is_some() && !has_file, "there is no format of a file"),
@@ -37,7 +43,7 @@ pub(super) fn note_conflicts(
         ("--processes", args.processes.are_several(), "`dupflow run` with it as [sink] takes several"),
     ];
     let has_topic = has::<TopicPlace>(outputs);
-    let has_tables = has::<TablesConfig>(outputs);
+    let has_tables = has::<TablesPlace>(outputs);
     for (are_tables, name, _) in
         [(true, "tables", has_tables), (false, "a topic", has_topic)].into_iter().filter(|place| place.2)
     {

@@ -139,16 +139,16 @@ impl<'a> Request<'a> {
     pub(super) fn note_answers(&self, problems: &mut Problems) {
         let Self { args, plan, deployment, .. } = self;
         let answer = deployment.output.answer;
-        if deployment.evidence && !answer.is_of_pairs {
+        if deployment.evidence && !answer.is_of_pairs() {
             problems.note("--evidence: only pairs have evidence, and something else is to be emitted");
         }
         plan.iter()
             .flat_map(|plan| missing_fields(plan, deployment))
             .for_each(|missing| problems.note(missing));
-        if args.causes && !args.emit.has_causes {
+        if args.causes && !args.emit.takes_causes() {
             problems.note("--causes: only deltas have causes, and something else is to be emitted");
         }
-        if args.decisions.is_some() && !answer.has_modes {
+        if args.decisions.is_some() && !answer.is_of_decisions() {
             problems.note("--decisions: has an effect with --emit decisions only");
         }
     }

@@ -32,7 +32,7 @@ use super::arguments::reference;
 use super::arguments::verbosity::VerbosityArgs;
 use super::arguments::views;
 use super::arguments::written::{self, ReadFile};
-use crate::config::{Deployment, OutputConfig, Plan, TablesConfig, WatchConfig};
+use crate::config::{Deployment, OutputConfig, Plan, TablesPlace, WatchConfig};
 use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary, missing_fields};
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::sinks::LetterFile;
@@ -253,7 +253,7 @@ pub(super) fn note_conflicts(
 ) {
     plan.iter().flat_map(|plan| missing_fields(plan, deployment)).for_each(|missing| problems.note(missing));
     let outputs = || deployment.all_outputs();
-    if deployment.evidence && !deployment.output.answer.is_of_pairs {
+    if deployment.evidence && !deployment.output.answer.is_of_pairs() {
         problems.note(format_args!(
             "{}.evidence: only pairs have evidence, and something else is to be emitted",
             deployment.output.table
@@ -261,7 +261,7 @@ pub(super) fn note_conflicts(
     }
     outputs().for_each(|output| note_output(plan, output, problems));
     let tables: Vec<_> =
-        outputs().filter_map(|output| output.place.as_a::<TablesConfig>()?.address.file()).collect();
+        outputs().filter_map(|output| output.place.as_a::<TablesPlace>()?.address.file()).collect();
     let mut read = files.to_vec();
     read.extend(deployment.files_from().map(|path| ("the list source.files_from", path.to_owned())));
     read.extend(deployment.database_file().into_iter().flat_map(|path| written::database(path, &tables)));
@@ -271,7 +271,7 @@ pub(super) fn note_conflicts(
     let watches = deployment.watch.iter().flat_map(|watch| &watch.inputs);
     read.extend(watches.map(|path| ("the watch list watch.inputs", path.clone())));
     let of_outputs = of_outputs.iter().map(|(key, path, beside)| (&**key, *path, *beside));
-    let is_printed = outputs().any(|output| output.place.file().is_none());
+    let is_printed = outputs().any(|output| output.place.is_printed());
     let written = [
         redirected.filter(|_| is_printed).map(|path| ("standard output", path, &[][..])),
         deployment.letter_file().map(|path| ("dead_letter.path", path, &LetterFile::COMPANION_SUFFIXES[..])),
@@ -296,21 +296,21 @@ pub(super) fn note_conflicts(
 /// Reports settings of an output that exclude each other or do not fit the pipeline.
 fn note_output(plan: Option<&Plan>, output: &OutputConfig, problems: &mut Problems) {
     let OutputConfig { table, place, answer, causes, times, .. } = output;
-    if *causes && !answer.has_causes {
+    if *causes && !answer.takes_causes() {
         problems.note(format_args!(
             "{table}.causes: only deltas have causes, and something else is to be emitted"
         ));
     }
-    if *times && !answer.has_times {
+    if *times && !answer.takes_times() {
         problems.note(format_args!(
             "{table}.times: only changes have times, and something else is to be emitted"
         ));
     }
-    let are_tables = place.as_a::<TablesConfig>().is_some();
+    let are_tables = place.as_a::<TablesPlace>().is_some();
     if *times && are_tables {
-        problems.note(format_args!("{table}.times: {}", TablesConfig::NO_TIMES));
+        problems.note(format_args!("{table}.times: {}", TablesPlace::NO_TIMES));
     }
-    if plan.is_some_and(|plan| plan.keep == KeepRule::SourceOrder) && answer.is_list {
+    if plan.is_some_and(|plan| plan.keep == KeepRule::SourceOrder) && answer.is_list() {
         problems.note(
             "output.keep: \"source-order\" is for a replay: a run that starts again may read the same \
              documents at other positions",

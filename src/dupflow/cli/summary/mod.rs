@@ -91,7 +91,7 @@ fn write(out: &mut String, s: &Summary, answer: OutputAnswer) -> std::fmt::Resul
     let causes: Vec<_> =
         s.deltas_by_cause.iter().map(|(cause, n)| format!("{} {cause}", HumanCount(*n))).collect();
     let causes = if causes.is_empty() { String::new() } else { format!(": {}", causes.join(", ")) };
-    let written = if answer.is_of_pairs && answer.is_of_changes() { " written" } else { "" };
+    let written = if answer.is_of_pairs() && answer.is_of_changes() { " written" } else { "" };
     let deltas = count(s.deltas, "delta");
     writeln!(out, "pairs       {} alive, {deltas}{written}{causes}", HumanCount(s.pairs))?;
     results(out, s)?;

@@ -149,7 +149,7 @@ impl Repeated {
                 problems
                     .note("the report is of records that were copied: only lists and changes are verified");
             }
-            if deployment.output.answer.has_modes && compared::is_by_clock(deployment) {
+            if deployment.output.answer.is_of_decisions() && compared::is_by_clock(deployment) {
                 problems.note(
                     "the epochs of this report were cut by the clock, and a decision is of its epoch: no \
                     replay repeats it",

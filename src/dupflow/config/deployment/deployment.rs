@@ -16,7 +16,7 @@ use super::outputs::{
 };
 use super::processes::{self, ProcessConfig};
 use super::source::reference::{self, ReferenceConfig};
-use super::source::{self, FilesSource, SourceConfig, TableConfig, TopicSource};
+use super::source::{self, DatabaseSource, FilesSource, SourceConfig, TopicSource};
 use super::storage::{self, DeadLetterConfig, SpillConfig, StateConfig};
 use super::views::{self, ViewConfig};
 use super::watch::{self, WatchConfig};
@@ -205,7 +205,7 @@ impl Deployment {
 
     /// The database file that is read; `None` if the source is no SQLite database.
     pub fn database_file(&self) -> Option<&Path> {
-        self.source.as_a::<TableConfig>()?.0.address.file()
+        self.source.as_a::<DatabaseSource>()?.0.address.file()
     }
 
     /// The file that lists inputs, if there is one.
@@ -288,16 +288,10 @@ impl Deployment {
     pub fn with_output(&self, output: &OutputConfig) -> Self {
         let mut one = self.clone();
         one.output = output.clone();
-        one.evidence &= output.answer.is_of_pairs;
+        one.evidence &= output.answer.is_of_pairs();
         one.dead_letter.take_if(|letters| matches!(letters, DeadLetterConfig::Topic(_)));
         one.others.clear();
         one
-    }
-
-    /// A deployment for each output, which is its only one.
-    pub fn outputs(&self) -> Vec<Self> {
-        let first = Self { others: Vec::new(), ..self.clone() };
-        [first].into_iter().chain(self.others.iter().map(|other| self.with_output(other))).collect()
     }
 
     /// What the results of all outputs are.

@@ -78,6 +78,7 @@ const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "csv.quote", expected: QUOTE_EXPECTED },
     DeploymentKey { name: "json.surrogates", expected: "\"bad\" or \"replace\"" },
     DeploymentKey { name: "warc.id", expected: "\"record\" or \"uri\"" },
+    DeploymentKey { name: "warc.not_found", expected: "\"skip\" or \"delete\"" },
     DeploymentKey { name: "commit.interval", expected: "a time from \"1ms\" to \"60s\"" },
     DeploymentKey { name: "commit.records", expected: "a whole number from 1 to 2^53" },
     DeploymentKey { name: "commit.bytes", expected: "a whole number from 1 to 2^53" },

@@ -7,6 +7,7 @@ mod broker;
 #[expect(clippy::module_inception, reason = "the type of the room, apart from the list of its modules")]
 mod deployment;
 mod keys;
+mod kind;
 mod logging;
 mod monitor;
 mod outputs;
@@ -27,13 +28,13 @@ pub use logging::{LogFormat, LogLevel};
 pub use monitor::{MonitorConfig, without_monitor};
 pub use outputs::{
     AuditConfig, DocumentsConfig, FilePlace, OpenError, OpenedOutput, OutputAnswer, OutputConfig,
-    OutputFormat, OutputPlace, OutputSettings, Place, ProvenancePlace, TablesConfig, TopicPlace,
+    OutputFormat, OutputPlace, OutputSettings, Place, ProvenancePlace, TablesPlace, TopicPlace,
 };
 pub use processes::ProcessConfig;
 pub use source::reference::ReferenceConfig;
 pub use source::{
-    FilesSource, SOURCE_PLACE, SOURCE_START, SourceConfig, SourcePlace, SourceSettings, TableConfig,
-    TopicSource,
+    DatabaseSource, FilesSource, SOURCE_DATABASE, SOURCE_START, SourceConfig, SourcePlace, SourceSettings,
+    TopicSource, fields_of,
 };
 pub use storage::{DeadLetterConfig, MemoryBudget, SpillConfig, StateConfig};
 pub use views::ViewConfig;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::values::{Database, path, secret, secret_in_file, time};
+use super::values::{Database, key_names, path, secret, secret_in_file, time};
 use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind, without_effect};
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::intake::EpochLimits;
@@ -62,15 +62,7 @@ const WATCHED: AddressKeys =
     AddressKeys { kind: "watch.table", path: "watch.database", url: "watch.url", url_file: "watch.url_file" };
 
 /// The names of these keys.
-pub(super) const SOURCE_KEY_NAMES: [&str; SOURCE_KEYS.len()] = {
-    let mut names = [""; SOURCE_KEYS.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = SOURCE_KEYS[at].name;
-        at += 1;
-    }
-    names
-};
+pub(super) const SOURCE_KEY_NAMES: [&str; SOURCE_KEYS.len()] = key_names(&SOURCE_KEYS);
 
 /// The address of the table of watches.
 pub(super) fn watched(settings: &mut FileSettings, database: Database) -> Address {

@@ -47,8 +47,14 @@ pub(super) fn dotted_names(path: &str) -> Option<Vec<String>> {
 }
 
 /// The names of these keys.
-pub(super) fn key_names<const N: usize>(keys: &[DeploymentKey; N]) -> [&'static str; N] {
-    keys.map(|key| key.name)
+pub(super) const fn key_names<const N: usize>(keys: &[DeploymentKey; N]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut at = 0;
+    while at < N {
+        names[at] = keys[at].name;
+        at += 1;
+    }
+    names
 }
 
 /// The kind of database.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::config::OpenError;
 use dupflow_connectors::intake::SourceError;
 use dupflow_connectors::state::StateError;
 
@@ -52,4 +53,10 @@ pub enum AssembleError {
     /// The state cannot be opened.
     #[error(transparent)]
     State(#[from] StateError),
+}
+
+impl From<OpenError> for AssembleError {
+    fn from((path, source): OpenError) -> Self {
+        Self::Output { path, source }
+    }
 }

@@ -17,7 +17,7 @@ fn wanted<'s>(plan: &'s Plan, deployment: &'s Deployment) -> impl Iterator<Item 
     let of_keep = plan
         .keep
         .field()
-        .filter(|_| deployment.answers().any(|answer| answer.is_list))
+        .filter(|_| deployment.answers().any(|answer| answer.is_list()))
         .map(|name| ("output.keep", name));
     let of_items = deployment.benchmark.iter().map(|name| ("--benchmark", name.as_str()));
     of_rule.chain(of_views.map(|name| ("view.group", name))).chain(of_keep).chain(of_items)
@@ -64,7 +64,7 @@ pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
     let missing =
         missing.map(|(key, name)| format!("{key}: no field {name:?} in source.fields (or --field): {among}"));
     let is_contained = plan.scheme.measure() == Measure::Containment && !plan.finds_items();
-    let is_list = deployment.answers().any(|answer| answer.is_list);
+    let is_list = deployment.answers().any(|answer| answer.is_list());
     let has_reference = deployment.has_reference();
     let refused = [
         (
@@ -77,7 +77,7 @@ pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
             reference.inputs, and there are none",
         ),
         (
-            deployment.output.answer.is_of_items && !plan.finds_items(),
+            deployment.output.answer.is_of_items() && !plan.finds_items(),
             "--emit items: takes a pipeline with blocking.kind = \"reference\", as \"decontaminate\"",
         ),
         (

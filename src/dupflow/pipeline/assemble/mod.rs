@@ -25,14 +25,14 @@ use super::outputs::{OtherOutput, SideOutputs, Waits};
 use super::provenance::{Provenance, ProvenanceRecorder};
 use super::run::{ProcessGroup, RunJob, nowhere};
 use crate::config::{
-    Deployment, FilePlace, OutputConfig, OutputFormat, Plan, ProvenancePlace, StateConfig, TablesConfig,
+    Deployment, FilePlace, OutputConfig, OutputFormat, Plan, ProvenancePlace, StateConfig, TablesPlace,
 };
 use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, InputFile, Share, Source};
 use dupflow_connectors::owned::OwnedFile;
-use dupflow_connectors::sinks::answers::Written;
+use dupflow_connectors::sinks::answers::{Subject, Written};
 use dupflow_connectors::sinks::{BookMetrics, ItemCountsSlot, LetterFile, ListCountsSlot, Sink};
 use dupflow_connectors::state::{self, SharedState, StoredState};
 use dupflow_core::description::Description;
@@ -143,7 +143,7 @@ impl RunJob {
             demands: Demands {
                 max_bad: deployment.max_bad,
                 max_unread: deployment.max_unread,
-                is_list: deployment.answers().any(|answer| answer.is_list) || lists_items,
+                is_list: deployment.answers().any(|answer| answer.is_list()) || lists_items,
                 lists_items,
                 last_of_id: deployment.layout().ids != IdRule::Once,
                 bad_items: 0,
@@ -177,7 +177,7 @@ fn other_output(
     if earlier().any(counts_clusters) {
         counted.clusters = uncounted();
     }
-    if earlier().any(|one| one.answer.has_modes) {
+    if earlier().any(|one| one.answer.is_of_decisions()) {
         counted.decisions = uncounted();
     }
     let listed = &ListCountsSlot::default();
@@ -191,7 +191,7 @@ fn other_output(
 
 /// Whether an output counts the changes of clusters.
 fn counts_clusters(output: &OutputConfig) -> bool {
-    output.answer.counts_clusters || output.place.as_a::<TablesConfig>().is_some()
+    output.answer.about == Subject::Clusters || output.place.as_a::<TablesPlace>().is_some()
 }
 
 /// The stages of a job with `count` processes, with the cheapest filter that gives what is written and shown.
@@ -213,7 +213,7 @@ fn job_stages(plan: &Plan, deployment: &Deployment, held: FieldRules, mode: &Mod
     // So are those of notices.
     stages.watches = deployment.watch.is_some();
     let has_monitor = deployment.monitor.is_some() || (count > 1 && matches!(mode, Mode::Run { .. }));
-    let has_similarities = deployment.answers().any(|answer| answer.has_similarities);
+    let has_similarities = deployment.answers().any(|answer| answer.has_similarities());
     if !has_similarities && plan.scheme.units.is_none() && !has_monitor && !stages.watches {
         stages.filter = plan.membership_filter();
     }
@@ -230,11 +230,11 @@ fn described(
 ) -> Description {
     let mut described = plan.description();
     let OutputConfig { place, answer, decisions, format, causes, times, .. } = &deployment.output;
-    if answer.is_of_changes() && !answer.is_of_pairs {
+    if answer.is_of_changes() && !answer.is_of_pairs() {
         // One output holds changes of pairs or others, not both.
         described = described.with("sink.emit", answer.name);
     }
-    if answer.has_modes {
+    if answer.is_of_decisions() {
         described = described.with("sink.decisions", decisions.name());
     }
     if *format != OutputFormat::default() {

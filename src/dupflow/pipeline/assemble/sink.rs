@@ -60,14 +60,14 @@ impl SinkParts<'_> {
     pub(super) fn sink(self) -> Result<Assembled, AssembleError> {
         let (sink, output) = self.plain_sink()?;
         let answer = self.answer();
-        let output = output.map(|output| match answer.is_list {
+        let output = output.map(|output| match answer.is_list() {
             true => EndOutput::Listed(Box::new(output), Arc::clone(self.listed)),
             false => output,
         });
         let Some(slot) = self.items else { return Ok((sink, output)) };
-        let sink = if answer.is_of_items {
+        let sink = if answer.is_of_items() {
             sink
-        } else if answer.is_of_pairs {
+        } else if answer.is_of_pairs() {
             self.items(ItemOutput::Pairs(sink))
         } else {
             self.items(ItemOutput::Pages(sink))
@@ -105,10 +105,10 @@ impl SinkParts<'_> {
     fn plain_sink(self) -> Result<Assembled, AssembleError> {
         let place = &self.deployment.output.place;
         match self.answer().written {
-            Written::Records(listed) => self.documents(listed),
+            Written::Copied(listed) => self.documents(listed),
             Written::Survey => self.survey(),
             Written::Changes(_) | Written::AtEnd(_) => {
-                let (sink, published) = place.open(&self).map_err(failed)?;
+                let (sink, published) = place.open(&self)?;
                 Ok((sink, published.map(EndOutput::Held)))
             }
         }
@@ -122,7 +122,7 @@ impl SinkParts<'_> {
 
     /// The output of a sample of rejected candidates. The deltas of the run are written nowhere.
     fn survey(self) -> Result<Assembled, AssembleError> {
-        let (rows, publication) = self.file().rows(&self).map_err(failed)?;
+        let (rows, publication) = self.file().rows(&self)?;
         let publication = publication.expect("what is written at the end is held back");
         let most = self.answer().size().expect("a sample has a size");
         let rejected = RejectedOutput { most, threshold: self.plan.threshold, rows, publication };
@@ -133,7 +133,7 @@ impl SinkParts<'_> {
     fn documents(self, listed: DocumentList) -> Result<Assembled, AssembleError> {
         let DocumentsConfig { mark, shard_bytes, resume } = self.deployment.documents.clone();
         let FilePlace { path, .. } = self.file();
-        let failed = |source| failed((path.clone().unwrap_or_else(|| "-".into()), source));
+        let failed = |source| AssembleError::from((path.clone().unwrap_or_else(|| "-".into()), source));
         let target =
             CopyTarget::new(path.as_deref(), shard_bytes).map_err(|what| failed(io::Error::other(what)))?;
         let slot = SelectionSlot::default();
@@ -245,7 +245,7 @@ impl OutputSettings for SinkParts<'_> {
         self.run
     }
 
-    fn held_by(&self) -> &str {
+    fn deferred_name(&self) -> &str {
         self.deployment.documents.resume.as_ref().map_or(self.run, |resume| &*resume.name)
     }
 
@@ -275,8 +275,4 @@ impl OutputSettings for SinkParts<'_> {
     fn refresh(&self) -> Duration {
         self.deployment.source.topic_refresh()
     }
-}
-
-fn failed((path, source): crate::config::OpenError) -> AssembleError {
-    AssembleError::Output { path, source }
 }

@@ -172,24 +172,26 @@ impl OtherOutput {
 
     /// What looks at it on a thread of its own, while it is open.
     pub(in crate::pipeline) fn guard(&self) -> Option<OutputGuard> {
-        if !self.may_wait() {
-            return self.open_guard();
+        let guard = self.open_guard();
+        // A file has none.
+        if !self.may_wait() || guard.is_none() && !self.is_left() {
+            return guard;
         }
-        self.look_by(self.open_guard());
+        self.look_by(guard);
         let looks = Arc::clone(&self.looks);
         Some(Box::new(move || {
-            let (turn, guard) = {
+            let (turn, taken) = {
                 let mut now = looks.lock();
                 (now.turn, now.guard.take())
             };
-            let Some(mut guard) = guard else { return Ok(PATIENCE) };
-            let looked = guard();
+            let Some(mut look) = taken else { return Ok(PATIENCE) };
+            let looked = look();
             let mut now = looks.lock();
             if now.turn != turn {
                 // It was left behind meanwhile: what was seen is of an output that is corrected.
                 return Ok(PATIENCE);
             }
-            now.guard = Some(guard);
+            now.guard = Some(look);
             looked
         }))
     }

@@ -345,6 +345,7 @@ impl InputReading<'_> {
                 Err(damage) => damage,
             };
             let Damage { reason, cause, place, head, ends } = damage;
+            let place = if ends { place.and_behind() } else { place };
             // The last record may be completed later.
             self.ends.is_broken = ends || reason == BadRecord::Truncated;
             if self.cutter.reports() {

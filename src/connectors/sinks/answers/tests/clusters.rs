@@ -14,8 +14,8 @@ fn change_lines<W: Destination>(
     out: W,
     clusters: Clusters,
     metrics: Arc<Metrics>,
-) -> RowSink<ClusterDeltas, JsonLines<W>> {
-    RowSink::with_rows(ClusterDeltas::new(clusters, metrics), JsonLines(out))
+) -> RowSink<Box<ClusterDeltas>, JsonLines<W>> {
+    RowSink::with_rows(Box::new(ClusterDeltas::new(clusters, metrics)), JsonLines(out))
 }
 
 /// Deltas of four epochs: `+ab` inserts the pair of a and b, `-ab` removes it.
@@ -79,7 +79,8 @@ fn golden_cluster_deltas() {
 
 #[test]
 fn final_clusters_are_sorted() {
-    let (text, counts) = written(|out, clusters, metrics| write(ClusterLines::new(out, clusters, metrics)));
+    let (text, counts) =
+        written(|out, clusters, metrics| write(ClusterLines::with_rows(JsonLines(out), clusters, metrics)));
     let expected = r#"{"cluster":"\"","members":["\"","z"]}
 {"cluster":"a","members":["a","b"]}
 {"cluster":"c","members":["c","d","e"]}
@@ -91,7 +92,7 @@ fn final_clusters_are_sorted() {
 #[test]
 fn giants_are_last() {
     let (text, _) = written(|out, clusters, metrics| {
-        let mut sink = ClusterLines::new(out, clusters, metrics);
+        let mut sink = ClusterLines::with_rows(JsonLines(out), clusters, metrics);
         let pairs = ["ab", "bc", "cd", "xy"].map(|ends| {
             let end = |at| DocId::new(&ends[at..=at]).unwrap();
             let pair = Pair::new(end(0), end(1)).unwrap();
@@ -204,7 +205,7 @@ fn clusters_are_keyed_by_document_and_giant() {
         line("z", r#"{"epoch":7,"diff":-1,"document":"z","cluster":"x"}"#),
         line("a", r#"{"epoch":7,"diff":-1,"cluster":"a","size":4,"giant":true}"#),
     ];
-    assert_eq!(records(RecordForm::Records, 7, &changes[4..]), as_changes);
+    assert_eq!(records(RecordForm::Deltas, 7, &changes[4..]), as_changes);
     let as_memberships = [
         line("a", r#"{"epoch":7,"document":"a","cluster":"a"}"#),
         ("x\0".to_owned(), None),

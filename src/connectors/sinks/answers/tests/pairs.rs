@@ -75,7 +75,7 @@ fn a_cause_is_the_last_field_and_ignored_on_reading() {
         let mut out = Vec::new();
         let delta = Delta { cause, ..Delta::by_block(pair("a", "b", 0.5), 1) };
         let deltas = PairDeltas::new(Some(Box::new(|_| 0.25))).with_causes(true);
-        let mut sink = RowSink::with_rows(deltas, JsonLines(&mut out));
+        let mut sink = RowSink::with_rows(Box::new(deltas), JsonLines(&mut out));
         sink.epoch(&at(7), std::slice::from_ref(&delta), &[]).unwrap();
         let line = String::from_utf8(out).unwrap();
         let end = format!(",\"standard_error\":0.25,\"cause\":\"{}\"}}\n", cause.name());
@@ -92,7 +92,8 @@ fn golden_shares() {
     let contained = DocPair { similarity: Similarity::of_shares([0.75, 0.125]), ..pair("a", "b", 1.0) };
     let copies = pair("c", "d", 1.0);
     let mut out = Vec::new();
-    let mut sink = RowSink::with_rows(PairDeltas::new(None).with_style(SHARES), JsonLines(&mut out));
+    let mut sink =
+        RowSink::with_rows(Box::new(PairDeltas::new(None).with_style(SHARES)), JsonLines(&mut out));
     let deltas = [&contained, &copies].map(|found| Delta::by_block(found.clone(), 1));
     sink.epoch(&at(7), &deltas, &[]).unwrap();
     let lines = text(out);
@@ -128,7 +129,7 @@ fn golden_sides() {
     let style = PairStyle { shares: false, sides: true };
     let deltas = found.clone().map(|found| Delta::by_block(found, 1));
     let mut out = Vec::new();
-    let written = || PairDeltas::new(None).with_style(style).with_causes(true);
+    let written = || Box::new(PairDeltas::new(None).with_style(style).with_causes(true));
     let mut sink = RowSink::with_rows(written(), JsonLines(&mut out));
     sink.epoch(&at(7), &deltas, &[]).unwrap();
     let lines = text(out);
@@ -154,7 +155,7 @@ fn golden_sides() {
 #[test]
 fn final_pairs_are_sorted() {
     let mut out = Vec::new();
-    let mut sink = PairLines::new(&mut out, None);
+    let mut sink = PairLines::with_rows(JsonLines(&mut out), None);
     sink.epoch(
         &at(1),
         &[Delta::by_block(pair("b", "c", 0.5), 1), Delta::by_block(pair("x", "y", 0.5), 1)],

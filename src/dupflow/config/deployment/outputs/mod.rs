@@ -13,6 +13,6 @@ pub use format::OutputFormat;
 pub use output::OutputConfig;
 pub(super) use output::{KEYS, SINK_KEYS, check_places, first, others};
 pub use places::{
-    FilePlace, OpenError, OpenedOutput, OutputPlace, OutputSettings, Place, TablesConfig, TopicPlace,
+    FilePlace, OpenError, OpenedOutput, OutputPlace, OutputSettings, Place, TablesPlace, TopicPlace,
 };
 pub(super) use sides::{check_side, check_side_names};

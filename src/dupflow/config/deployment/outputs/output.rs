@@ -9,9 +9,9 @@ use clap::ValueEnum;
 
 use super::answer::OutputAnswer;
 use super::format::OutputFormat;
-use super::places::{FilePlace, OutputPlace, TablesConfig, TopicPlace};
+use super::places::{FilePlace, OutputPlace, TablesPlace, TopicPlace};
 use super::sides::check_topics;
-use crate::config::deployment::source::{SourceConfig, TableConfig};
+use crate::config::deployment::source::{DatabaseSource, SourceConfig};
 use crate::config::deployment::tables;
 use crate::config::settings::{
     ConfigValue, DeploymentKey, FileSettings, ProblemKind, TableRole, without_effect,
@@ -31,7 +31,7 @@ macro_rules! output_keys {
 }
 
 output_keys! {
-    "kind" "kind" "\"lines\", \"kafka\", \"sqlite\" or \"postgres\"";
+    "kind" "kind" "\"lines\", \"kafka\", \"sqlite\", \"postgres\" or \"null\"";
     "path" "path" "a path; \"-\" is standard output";
     "topic" "topic" "the name of a topic";
     "progress_topic" "progress_topic" "the name of a topic";
@@ -140,7 +140,7 @@ impl OutputConfig {
             let key = if settings.is_set("sink.format") { "sink.format" } else { "sink.path" };
             settings.problem(key, ProblemKind::Contradiction(what.to_owned()));
         }
-        if output.answer.has_modes && output.decisions == DecisionMode::First {
+        if output.answer.is_of_decisions() && output.decisions == DecisionMode::First {
             let what = "decisions of the kind \"first\" are of each upsert, and an output beside the first \
                 one misses those of the epochs by which it is behind after a kill: take \"current\", or put \
                 this output first";
@@ -156,24 +156,53 @@ impl OutputConfig {
     }
 
     fn read(settings: &mut FileSettings, source: &SourceConfig, table: String) -> Self {
-        let place = OutputPlace::read(settings);
-        check_topics(settings, &place, source);
+        let mut output = Self { table, ..Self::at(OutputPlace::read(settings)) };
+        check_topics(settings, &output.place, source);
         let answer = settings.read("sink.emit", |value| value.text()?.parse().ok());
-        let answer = answer.unwrap_or_else(|| place.default_answer());
-        if let Some(what) = refusal(&place, answer, OutputFormat::default(), false)
+        output.answer = answer.unwrap_or_else(|| output.place.default_answer());
+        if let Some(what) = output.refusal(false)
             && settings.sound(&["sink.emit"])
         {
             settings.problem("sink.emit", ProblemKind::Contradiction(what.to_owned()));
         }
-        Self {
-            table,
-            decisions: decisions(settings, answer),
-            format: output_format(settings, source, &place, answer),
-            causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
-            times: settings.read("sink.times", ConfigValue::boolean).unwrap_or_default(),
-            waits: settings.choose("sink.on_failure", &ON_FAILURE, &[]).unwrap_or_default(),
-            place,
-            answer,
+        output.decisions = decisions(settings, output.answer);
+        output.read_format(settings, source);
+        output.causes = settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default();
+        output.times = settings.read("sink.times", ConfigValue::boolean).unwrap_or_default();
+        output.waits = settings.choose("sink.on_failure", &ON_FAILURE, &[]).unwrap_or_default();
+        output
+    }
+
+    /// Reads the file format: as set, or else by the extension of the file name.
+    fn read_format(&mut self, settings: &mut FileSettings, source: &SourceConfig) {
+        let formats: Vec<_> =
+            OutputFormat::value_variants().iter().map(|format| (format.name(), *format)).collect();
+        let set = settings.choose("sink.format", &formats, &[]);
+        let Some(FilePlace { path, .. }) = self.place.as_a().cloned() else { return };
+        self.format = set.unwrap_or_else(|| OutputFormat::of_name(path.as_deref()));
+        let Self { answer, format, .. } = *self;
+        let key = if set.is_some() { "sink.format" } else { "sink.path" };
+        // A pipe or a device keeps no marks, so a run cannot continue there.
+        let is_kept =
+            path.as_deref().is_some_and(|path| path.metadata().map_or(true, |found| found.is_file()));
+        let table = source.as_a::<DatabaseSource>();
+        let is_read_back = table.is_some() && format.has_columns && answer.is_of_changes() && is_kept;
+        let read_back = "a table cannot be read again as it was, so the next run reads its output back, and \
+            comma-separated values are not read back: take \"jsonl\", or tables with another sink.kind";
+        let other = self.refusal(false).or(is_read_back.then_some(read_back));
+        // That a database which is read would be lost is said elsewhere.
+        let is_read = |file: &Path| {
+            let database = table.and_then(|table| table.0.address.file()?.canonicalize().ok());
+            database.is_some() && database == file.canonicalize().ok()
+        };
+        let misnamed = || {
+            let written = path.as_deref().filter(|file| is_kept && !is_read(file))?;
+            OutputFormat::misnamed(written, set.is_some())
+        };
+        if let Some(what) = format.missing().or(other.map(str::to_owned)).or_else(misnamed)
+            && settings.sound(&[key, "sink.format", "sink.emit"])
+        {
+            settings.problem(key, ProblemKind::Contradiction(what));
         }
     }
 
@@ -221,7 +250,12 @@ impl OutputConfig {
 
     /// Why the results cannot be written there, by a replay or by a run; `None` if they can.
     pub fn refusal(&self, is_replay: bool) -> Option<&'static str> {
-        refusal(&self.place, self.answer, self.format, is_replay)
+        if self.answer.needs_replay() && !is_replay {
+            return Some(
+                "a run that goes on has no end at which this could be written: take `dupflow replay`",
+            );
+        }
+        self.place.refusal(self.answer, self.format, is_replay)
     }
 
     /// Why these cannot be the outputs of one replay.
@@ -232,7 +266,7 @@ impl OutputConfig {
                 outputs.len()
             ));
         }
-        if outputs.len() > 1 && answer.needs_replay {
+        if outputs.len() > 1 && answer.needs_replay() {
             return Some(
                 "records of documents, items and rejected candidates go to one place: copy the file".into(),
             );
@@ -259,18 +293,6 @@ impl OutputConfig {
         let key = if self.table == "sink" { "emit" } else { "answer" };
         format!("{}.{key}", self.table)
     }
-}
-
-fn refusal(
-    place: &OutputPlace,
-    answer: OutputAnswer,
-    format: OutputFormat,
-    is_replay: bool,
-) -> Option<&'static str> {
-    if answer.needs_replay && !is_replay {
-        return Some("a run that goes on has no end at which this could be written: take `dupflow replay`");
-    }
-    place.refusal(answer, format, is_replay)
 }
 
 /// Reports outputs at one place, and outputs that a run could not go on with after the first.
@@ -312,7 +334,7 @@ fn shared(one: &OutputPlace, other: &OutputPlace) -> Option<(&'static str, Strin
         let shared = shared.into_iter().find(|(.., is_shared)| *is_shared);
         return shared.map(|(key, name, _)| (key, format!("\"{name}\"")));
     }
-    let (one, other) = (one.as_a::<TablesConfig>()?, other.as_a::<TablesConfig>()?);
+    let (one, other) = (one.as_a::<TablesPlace>()?, other.as_a::<TablesPlace>()?);
     match (&one.address, &other.address) {
         (Address::Sqlite(one), Address::Sqlite(other)) => {
             (one == other).then(|| ("path", "this database".to_owned()))
@@ -325,46 +347,9 @@ fn shared(one: &OutputPlace, other: &OutputPlace) -> Option<(&'static str, Strin
 fn decisions(settings: &mut FileSettings, answer: OutputAnswer) -> DecisionMode {
     let modes = DecisionMode::ALL.map(|mode| (mode.name(), mode));
     let set = settings.choose("sink.decisions", &modes, &[]);
-    if set.is_some() && !answer.has_modes && settings.sound(&["sink.emit"]) {
+    if set.is_some() && !answer.is_of_decisions() && settings.sound(&["sink.emit"]) {
         let what = "it has an effect with sink.emit = \"decisions\" only".to_owned();
         settings.problem("sink.decisions", ProblemKind::Contradiction(what));
     }
     set.unwrap_or_default()
-}
-
-/// The file format: as set, or else by the extension of the file name.
-fn output_format(
-    settings: &mut FileSettings,
-    source: &SourceConfig,
-    place: &OutputPlace,
-    answer: OutputAnswer,
-) -> OutputFormat {
-    let formats: Vec<_> =
-        OutputFormat::value_variants().iter().map(|format| (format.name(), *format)).collect();
-    let set = settings.choose("sink.format", &formats, &[]);
-    let Some(FilePlace { path, .. }) = place.as_a() else { return OutputFormat::default() };
-    let format = set.unwrap_or_else(|| OutputFormat::of_name(path.as_deref()));
-    let key = if set.is_some() { "sink.format" } else { "sink.path" };
-    // A pipe or a device keeps no marks, so a run cannot continue there.
-    let is_kept = path.as_deref().is_some_and(|path| path.metadata().map_or(true, |found| found.is_file()));
-    let table = source.as_a::<TableConfig>();
-    let is_read_back = table.is_some() && format.has_columns && answer.is_of_changes() && is_kept;
-    let read_back = "a table cannot be read again as it was, so the next run reads its output back, and \
-        comma-separated values are not read back: take \"jsonl\", or tables with another sink.kind";
-    let other = refusal(place, answer, format, false).or(is_read_back.then_some(read_back));
-    // That a database which is read would be lost is said elsewhere.
-    let is_read = |file: &Path| {
-        let database = table.and_then(|table| table.0.address.file()?.canonicalize().ok());
-        database.is_some() && database == file.canonicalize().ok()
-    };
-    let misnamed = || {
-        let written = path.as_deref().filter(|file| is_kept && !is_read(file))?;
-        OutputFormat::misnamed(written, set.is_some())
-    };
-    if let Some(what) = format.missing().or(other.map(str::to_owned)).or_else(misnamed)
-        && settings.sound(&[key, "sink.format", "sink.emit"])
-    {
-        settings.problem(key, ProblemKind::Contradiction(what));
-    }
-    format
 }

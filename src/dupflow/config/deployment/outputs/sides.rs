@@ -1,6 +1,6 @@
 //! What an output shares with what is read, and with the rows that are written beside it.
 
-use super::places::{OutputPlace, TablesConfig, TopicPlace};
+use super::places::{OutputPlace, TablesPlace, TopicPlace};
 use crate::config::deployment::source::{SourceConfig, TopicSource};
 use crate::config::settings::{FileSettings, ProblemKind};
 use dupflow_connectors::tables::TableOutput;
@@ -42,7 +42,7 @@ pub(in crate::config::deployment) fn check_side(
     if has_topic && sink.as_a::<TopicPlace>().is_none() {
         refuse(topic, "a topic", "\"kafka\"");
     }
-    if has_table && sink.as_a::<TablesConfig>().is_none() {
+    if has_table && sink.as_a::<TablesPlace>().is_none() {
         refuse(table, "a table", "\"sqlite\" or \"postgres\"");
     }
 }
@@ -70,12 +70,12 @@ pub(in crate::config::deployment) fn check_side_names(
             (None, _) if key.ends_with(".table") && TableOutput::NAMES.contains(name) => {
                 format!("\"{name}\" is a name of the sink itself")
             }
-            (None, Some(TablesConfig { address: Address::Sqlite(_), prefix, .. }))
+            (None, Some(TablesPlace { address: Address::Sqlite(_), prefix, .. }))
                 if format!("{prefix}{name}").starts_with("sqlite_") =>
             {
                 "names that begin with \"sqlite_\" are those of SQLite itself".to_owned()
             }
-            (None, Some(TablesConfig { address: Address::Postgres(_), prefix, .. }))
+            (None, Some(TablesPlace { address: Address::Postgres(_), prefix, .. }))
                 if prefix.len() + name.len() > MOST_NAME =>
             {
                 let length = prefix.len() + name.len();

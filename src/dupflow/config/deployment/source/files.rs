@@ -6,7 +6,7 @@ use super::layout::{LayoutKeys, layout};
 use super::place::{SourceConfig, SourceKind, SourcePlace, SourceSettings, fields_of};
 use crate::config::deployment::values::path;
 use crate::config::settings::{ConfigValue, FileSettings, ProblemKind};
-use dupflow_connectors::formats::{IdRule, InputLayout, SurrogateRule, WarcId};
+use dupflow_connectors::formats::{IdRule, InputLayout, NotFoundRule, SurrogateRule, WarcId};
 use dupflow_connectors::inputs::{Files, GoneInputs, listed, unreadable};
 use dupflow_connectors::intake::{EpochRule, Source, Speed};
 use dupflow_core::description::Description;
@@ -32,11 +32,12 @@ const KEYS: &[&str] = &[
     "csv.escape",
     "csv.quote",
     "warc.id",
+    "warc.not_found",
 ];
 const CANONICAL_KEY: &str = "source.canonical_url";
 const GONE_KEY: &str = "source.gone";
 /// Also a key of tables, which are followed too.
-pub(super) const FOLLOW_KEY: &str = "source.follow";
+const FOLLOW_KEY: &str = "source.follow";
 
 /// The keys of records, also of those of a topic.
 pub(super) const RECORD_KEYS: [&str; 6] = [
@@ -79,6 +80,7 @@ const SOURCE_LAYOUT: LayoutKeys = LayoutKeys {
     csv_quote: "csv.quote",
     surrogates: SURROGATES_KEY,
     warc_id: "warc.id",
+    warc_not_found: Some("warc.not_found"),
     ids: "source.ids",
     id_rules: &[("once", IdRule::Once), ("file", IdRule::File), ("last", IdRule::Last)],
     canonical_url: CANONICAL_KEY,
@@ -128,6 +130,8 @@ impl SourcePlace for FilesSource {
         put("source.ids", ids.to_owned(), "");
         put("source.canonical_url", if self.layout.canonical_url { "true" } else { "" }.to_owned(), "");
         put("warc.id", if self.layout.warc_id == WarcId::Uri { "uri" } else { "" }.to_owned(), "");
+        let deletes = self.layout.warc_not_found == NotFoundRule::Delete;
+        put("warc.not_found", if deletes { "delete" } else { "" }.to_owned(), "");
         found
     }
 

@@ -1,8 +1,10 @@
 //! How records of files are mapped to documents, by the keys of a table.
 
 use crate::config::deployment::values::dotted_names;
-use crate::config::settings::{ConfigValue, FileSettings, without_effect};
-use dupflow_connectors::formats::{CsvQuote, FileFormat, IdRule, InputLayout, SurrogateRule, WarcId};
+use crate::config::settings::{ConfigValue, FileSettings, ProblemKind, without_effect};
+use dupflow_connectors::formats::{
+    CsvQuote, FileFormat, IdRule, InputLayout, NotFoundRule, SurrogateRule, WarcId,
+};
 
 /// The values of `csv.quote`.
 pub(in crate::config::deployment) const QUOTE_EXPECTED: &str =
@@ -20,6 +22,7 @@ pub(super) struct LayoutKeys {
     pub(super) csv_quote: &'static str,
     pub(super) surrogates: &'static str,
     pub(super) warc_id: &'static str,
+    pub(super) warc_not_found: Option<&'static str>,
     pub(super) ids: &'static str,
     /// Values of `ids`.
     pub(super) id_rules: &'static [(&'static str, IdRule)],
@@ -35,7 +38,7 @@ pub(super) fn layout(settings: &mut FileSettings, keys: &LayoutKeys) -> InputLay
         "" => Some(None),
         path => dotted_names(path).map(|names| Some(names.join("."))),
     };
-    InputLayout {
+    let layout = InputLayout {
         format: settings.choose(keys.format, &of_files, &[]).flatten(),
         id: settings.read(keys.id, name).flatten().unwrap_or(default.id),
         text: settings.read(keys.text, name).flatten().unwrap_or(default.text),
@@ -50,8 +53,21 @@ pub(super) fn layout(settings: &mut FileSettings, keys: &LayoutKeys) -> InputLay
             .unwrap_or_default(),
         ids: ids(settings, keys),
         canonical_url: settings.read(keys.canonical_url, ConfigValue::boolean).unwrap_or_default(),
+        warc_not_found: keys
+            .warc_not_found
+            .and_then(|key| settings.choose(key, &NOT_FOUND, &[]))
+            .unwrap_or_default(),
+    };
+    if let (Some(key), Some(what)) = (keys.warc_not_found, layout.warc_conflict())
+        && settings.sound(&[keys.warc_id])
+    {
+        settings.problem(key, ProblemKind::Contradiction(what.to_owned()));
     }
+    layout
 }
+
+/// The values of `warc.not_found`.
+const NOT_FOUND: [(&str, NotFoundRule); 2] = [("skip", NotFoundRule::Skip), ("delete", NotFoundRule::Delete)];
 
 /// The field of the operation; empty for none.
 pub(super) fn operation(value: &ConfigValue) -> Option<String> {

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::deployment::kind::Kind;
 use crate::config::settings::FileSettings;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{EpochLimits, Share, Source};
@@ -106,19 +107,11 @@ impl Deref for SourceConfig {
     }
 }
 
-/// A kind of source, as `source.kind` names it.
-pub(super) struct SourceKind {
-    pub(super) name: &'static str,
-    /// The keys that some kinds have and others have not.
-    pub(super) keys: &'static [&'static [&'static str]],
-    /// Why this build has no such source; `None` if it has.
-    pub(super) missing: fn() -> Option<String>,
-    /// Reads the table `[source]`, for documents with these fields.
-    pub(super) read: fn(&mut FileSettings, &FieldRules) -> SourceConfig,
-}
+/// A kind of source, which reads the table `[source]`, for documents with these fields.
+pub(super) type SourceKind = Kind<fn(&mut FileSettings, &FieldRules) -> SourceConfig>;
 
 /// The fields of a setting as text, without the name of its type.
-pub(super) fn fields_of(setting: &impl fmt::Debug) -> String {
+pub fn fields_of(setting: &impl fmt::Debug) -> String {
     let text = format!("{setting:?}");
     text.split_once(' ').map(|(_, fields)| fields.to_owned()).unwrap_or(text)
 }

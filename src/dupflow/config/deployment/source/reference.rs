@@ -55,6 +55,8 @@ const LAYOUT: LayoutKeys = LayoutKeys {
     csv_quote: "reference.csv_quote",
     surrogates: "reference.json_surrogates",
     warc_id: "reference.warc_id",
+    // A reference has no page that ends.
+    warc_not_found: None,
     ids: "reference.ids",
     // A later document replaces none: the reference is no feed.
     id_rules: &[("once", IdRule::Once), ("file", IdRule::File)],

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{parse, problems};
-use crate::config::{TableConfig, TablesConfig};
+use crate::config::{DatabaseSource, TablesPlace};
 use dupflow_connectors::intake::EpochLimits;
 use dupflow_connectors::tables::database::Address;
 use dupflow_connectors::tables::{DatabaseTable, Regression, Relation, RoundOverlap};
@@ -47,7 +47,7 @@ fn every_key_is_taken() {
     let found = parse(text).unwrap();
     let shown = format!("{found:?}");
     assert!(!shown.contains("hunter2") && !shown.contains("${PASSWORD}"), "{shown}");
-    let TableConfig(table) = found.source.as_a().unwrap();
+    let DatabaseSource(table) = found.source.as_a().unwrap();
     let Address::Postgres(url) = &table.address else { panic!("of a server") };
     assert_eq!(url.reveal(), "postgres://me:hunter2@host/web");
     let expected = DatabaseTable {
@@ -71,7 +71,7 @@ fn every_key_is_taken() {
     };
     assert_eq!(*table, expected);
     assert_eq!((found.commit.records, found.output.answer.name), (Some(9), "deltas"));
-    let Some(TablesConfig { schema, prefix, .. }) = found.output.place.as_a() else {
+    let Some(TablesPlace { schema, prefix, .. }) = found.output.place.as_a() else {
         panic!("tables are written")
     };
     assert_eq!((&**schema, &**prefix), ("near", "x_"));
@@ -81,7 +81,7 @@ fn every_key_is_taken() {
 #[test]
 fn defaults() {
     let found = parse(SQLITE).unwrap();
-    let TableConfig(table) = found.source.as_a().unwrap();
+    let DatabaseSource(table) = found.source.as_a().unwrap();
     assert_eq!((&*table.id, &*table.text, table.page, table.follow), ("id", "text", 1000, true));
     assert_eq!(
         (table.poll, table.overlap),
@@ -90,7 +90,7 @@ fn defaults() {
     assert_eq!(found.output.answer.name, "pairs", "every change is kept only if that is asked for");
     assert_eq!(found.output_file(), Some(std::path::Path::new("out.db")));
     let overlapping = parse(&format!("{SQLITE}source.overlap = 5")).unwrap();
-    let TableConfig(other) = overlapping.source.as_a().unwrap();
+    let DatabaseSource(other) = overlapping.source.as_a().unwrap();
     assert_eq!(other.overlap, RoundOverlap { time: Duration::ZERO, number: 5 });
 }
 

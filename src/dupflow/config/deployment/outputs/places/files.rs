@@ -3,21 +3,25 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::place::{OpenError, OpenedOutput, OutputPlace, OutputSettings, Place, PlaceKind};
+use super::place::{
+    OpenError, OpenedOutput, OutputPlace, OutputSettings, Place, PlaceKind, ReadPlace, sink_of,
+};
 use crate::config::deployment::outputs::{OutputAnswer, OutputFormat};
 use crate::config::deployment::values::path;
 use crate::config::settings::FileSettings;
 use dupflow_connectors::owned::OwnedFile;
-use dupflow_connectors::sinks::answers::{BoxedRows, RowSink, Written};
+use dupflow_connectors::sinks::answers::BoxedRows;
 use dupflow_connectors::sinks::{DeferredWriter, Destination, MarkedFile, Publication, WithProvenance};
 
 pub(super) const LINES: PlaceKind = PlaceKind {
     name: "lines",
-    keys: &["sink.path", "sink.format"],
+    keys: &[&["sink.path", "sink.format"]],
     missing: || None,
-    read: |settings| OutputPlace::new(FilePlace::read(settings)),
-    // What is typed is a file if it is of no other kind.
-    typed: |_| None,
+    read: ReadPlace {
+        table: |settings| OutputPlace::new(FilePlace::read(settings)),
+        // What is typed is a file if it is of no other kind.
+        typed: |_| None,
+    },
 };
 
 /// Size of the output buffer, in bytes.
@@ -40,11 +44,6 @@ impl FilePlace {
 
     pub(super) fn typed(typed: &Path) -> Self {
         Self { path: Some(typed.to_owned()).filter(|path| path != Path::new("-")), mark: None }
-    }
-
-    /// Whether it is a pipe or a device, which keeps no marks.
-    pub fn is_pipe(&self) -> bool {
-        self.path.as_deref().is_some_and(|path| !is_file(path))
     }
 
     /// Rows in the format, with their provenance if it is wanted. A file of the end is opened as such: it
@@ -83,14 +82,14 @@ impl FilePlace {
         let is_of_end = !of.answer().is_of_changes();
         if let Some(path) = self.path.as_deref().filter(|path| is_of_end && is_file(path)) {
             // Processes of one replay use one name, so that what a killed one left is replaced.
-            let (held, published) = DeferredWriter::for_file(path, of.held_by())?;
+            let (held, published) = DeferredWriter::for_file(path, of.deferred_name())?;
             return Ok((Box::new(held), Some(published)));
         }
         let out: Box<dyn Write + Send> = match &self.path {
             None => Box::new(io::stdout()),
             Some(path) => Box::new(OwnedFile::create(path)?),
         };
-        if !of.answer().is_held() {
+        if !of.answer().is_deferred() {
             return Ok((out, None));
         }
         let (held, published) = DeferredWriter::for_stream(out);
@@ -151,17 +150,11 @@ impl Place for FilePlace {
     /// An output that is written at the end, or by a replay, has no mark.
     fn open(&self, of: &dyn OutputSettings) -> Result<OpenedOutput, OpenError> {
         let (rows, published) = self.rows(of)?;
-        match of.answer().written {
-            Written::AtEnd(open) => Ok((open(of, rows), published)),
-            Written::Changes(open) => Ok((Box::new(RowSink::with_rows(open(of), rows)), published)),
-            Written::Records(_) | Written::Survey => {
-                Err((PathBuf::from("-"), io::Error::other("it is written after the run")))
-            }
-        }
+        Ok((sink_of(of, rows).map_err(|error| (self.name().into(), error))?, published))
     }
 }
 
 /// Whether `path` is a regular file or does not exist yet; false for a pipe or a device.
-pub(super) fn is_file(path: &Path) -> bool {
+fn is_file(path: &Path) -> bool {
     path.metadata().map_or(true, |found| found.is_file())
 }

@@ -8,5 +8,5 @@ mod topic;
 
 pub use files::FilePlace;
 pub use place::{OpenError, OpenedOutput, OutputPlace, OutputSettings, Place};
-pub use tables::TablesConfig;
+pub use tables::TablesPlace;
 pub use topic::TopicPlace;

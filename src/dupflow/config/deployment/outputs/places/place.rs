@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::deployment::kind::Kind;
 use crate::config::deployment::outputs::{OutputAnswer, OutputFormat};
 use crate::config::settings::FileSettings;
 use dupflow_connectors::kafka::broker::Connection;
-use dupflow_connectors::sinks::answers::AnswerSettings;
+use dupflow_connectors::sinks::answers::{AnswerSettings, BoxedRows, RowSink, Written};
 use dupflow_connectors::sinks::{OutputProvenance, Publication, Sink};
 use dupflow_core::cluster::ClusterKind;
 
@@ -74,7 +75,7 @@ pub trait Place: Any + fmt::Debug + Send + Sync {
     /// Opens it.
     ///
     /// # Errors
-    /// If a file cannot be opened.
+    /// If a file cannot be opened; if it is none, and the answer is written after the run.
     fn open(&self, of: &dyn OutputSettings) -> Result<OpenedOutput, OpenError>;
 }
 
@@ -110,16 +111,14 @@ impl fmt::Display for OutputPlace {
     }
 }
 
-/// A kind of place, as `sink.kind` names it.
-pub(super) struct PlaceKind {
-    pub(super) name: &'static str,
-    /// The keys that some kinds have and others have not.
-    pub(super) keys: &'static [&'static str],
-    /// Why this build has no such place; `None` if it has.
-    pub(super) missing: fn() -> Option<String>,
-    /// Reads the table `[sink]`.
-    pub(super) read: fn(&mut FileSettings) -> OutputPlace,
-    /// The place that is typed as `--output`; `None` if it is of another kind.
+/// A kind of place.
+pub(super) type PlaceKind = Kind<ReadPlace>;
+
+/// How a place is read.
+pub(super) struct ReadPlace {
+    /// By the table `[sink]`.
+    pub(super) table: fn(&mut FileSettings) -> OutputPlace,
+    /// As it is typed as `--output`; `None` if it is of another kind.
     pub(super) typed: fn(&Path) -> Option<Result<OutputPlace, String>>,
 }
 
@@ -135,7 +134,7 @@ pub trait OutputSettings: AnswerSettings {
     fn run(&self) -> &str;
     /// The name under which a result that is held back is written: that of the run, or of the replay that is
     /// continued.
-    fn held_by(&self) -> &str;
+    fn deferred_name(&self) -> &str;
     /// Whether what is there is continued by its mark.
     fn continues(&self) -> bool;
     /// Whether what is there is corrected, whatever its mark says.
@@ -148,6 +147,18 @@ pub trait OutputSettings: AnswerSettings {
     fn letters_topic(&self) -> Option<&str>;
     /// How often topics are looked at.
     fn refresh(&self) -> Duration;
+}
+
+/// The sink that writes the answer to rows.
+///
+/// # Errors
+/// If the answer is written after the run, which only a file is.
+pub(super) fn sink_of(of: &dyn OutputSettings, rows: BoxedRows) -> io::Result<Box<dyn Sink + Send>> {
+    match of.answer().written {
+        Written::AtEnd(open) => Ok(open(of, rows)),
+        Written::Changes(open) => Ok(Box::new(RowSink::with_rows(open(of), rows))),
+        Written::Copied(_) | Written::Survey => Err(io::Error::other("it is written after the run")),
+    }
 }
 
 /// A sink and, if its output appears only at the end, the step that publishes it.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::place::{OpenError, OpenedOutput, OutputPlace, OutputSettings, Place, PlaceKind};
+use super::place::{OpenError, OpenedOutput, OutputPlace, OutputSettings, Place, PlaceKind, ReadPlace};
 use crate::config::deployment::outputs::{OutputAnswer, OutputFormat};
 use crate::config::deployment::tables::{INTO, PATIENCE, address};
 use crate::config::deployment::values::Database;
@@ -14,19 +14,23 @@ use dupflow_connectors::tables::{TableOutput, TableSink};
 
 pub(super) const SQLITE: PlaceKind = PlaceKind {
     name: "sqlite",
-    keys: KEYS,
+    keys: &[KEYS],
     missing: || Database::Sqlite.missing(),
-    read: |settings| OutputPlace::new(TablesConfig::read(settings, Database::Sqlite)),
-    typed: |typed| Some(TablesConfig::typed(typed.to_str()?)?.map(OutputPlace::new)),
+    read: ReadPlace {
+        table: |settings| OutputPlace::new(TablesPlace::read(settings, Database::Sqlite)),
+        typed: |typed| Some(TablesPlace::typed(typed.to_str()?)?.map(OutputPlace::new)),
+    },
 };
 
 pub(super) const POSTGRES: PlaceKind = PlaceKind {
     name: "postgres",
-    keys: KEYS,
+    keys: &[KEYS],
     missing: || Database::Postgres.missing(),
-    read: |settings| OutputPlace::new(TablesConfig::read(settings, Database::Postgres)),
-    // Both databases are typed as addresses, and read together.
-    typed: |_| None,
+    read: ReadPlace {
+        table: |settings| OutputPlace::new(TablesPlace::read(settings, Database::Postgres)),
+        // Both databases are typed as addresses, and read together.
+        typed: |_| None,
+    },
 };
 
 /// The keys of both databases; those of one of them are known to [`address`].
@@ -37,7 +41,7 @@ const SCHEMA: &str = "dupflow";
 
 /// Tables that a run writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TablesConfig {
+pub struct TablesPlace {
     /// The address of the database.
     pub address: Address,
     /// The schema of a server; without meaning for a file.
@@ -48,7 +52,7 @@ pub struct TablesConfig {
     pub patience: Duration,
 }
 
-impl TablesConfig {
+impl TablesPlace {
     /// Why changes have no times there.
     pub const NO_TIMES: &str = "a database has no columns for times";
 
@@ -105,7 +109,7 @@ impl TablesConfig {
     }
 }
 
-impl Place for TablesConfig {
+impl Place for TablesPlace {
     fn kind(&self) -> &'static str {
         match self.address {
             Address::Sqlite(_) => SQLITE.name,
@@ -118,13 +122,13 @@ impl Place for TablesConfig {
     }
 
     fn refusal(&self, answer: OutputAnswer, _: OutputFormat, _: bool) -> Option<&'static str> {
-        if answer.is_list && answer.copied().is_none() {
+        if answer.is_list() && answer.copied().is_none() {
             return Some(
                 "a database has both lists as views, kept and removed, of the pairs and documents in its \
                  tables: set it to \"pairs\"",
             );
         }
-        (!answer.has_similarities).then_some(
+        (!answer.has_similarities()).then_some(
             "a database keeps pairs, clusters and documents: set it to \"pairs\", to \"deltas\" for \
              every change of a pair besides, or to \"decisions\" for the decision of each document \
              besides",
@@ -160,7 +164,7 @@ impl Place for TablesConfig {
             schema: self.schema.clone(),
             prefix: self.prefix.clone(),
             deltas: is_of_deltas(answer),
-            decisions: Some(of.decisions()).filter(|_| answer.has_modes),
+            decisions: Some(of.decisions()).filter(|_| answer.is_of_decisions()),
             causes: of.has_causes(),
             shares: of.style().shares,
             patience: self.patience,
@@ -173,7 +177,7 @@ impl Place for TablesConfig {
 }
 
 fn is_of_deltas(answer: OutputAnswer) -> bool {
-    answer.is_of_changes() && answer.is_of_pairs
+    answer.is_of_changes() && answer.is_of_pairs()
 }
 
 /// What to do instead, if an address names neither a file nor a database.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::place::{OpenError, OpenedOutput, OutputPlace, OutputSettings, Place, PlaceKind};
+use super::place::{OpenError, OpenedOutput, OutputPlace, OutputSettings, Place, PlaceKind, ReadPlace};
 use crate::config::deployment::outputs::{OutputAnswer, OutputFormat};
 use crate::config::deployment::values::{is_topic_name, required_topic, topic_name};
 use crate::config::settings::FileSettings;
@@ -11,16 +11,18 @@ use dupflow_run::missing_feature;
 
 pub(super) const KAFKA: PlaceKind = PlaceKind {
     name: "kafka",
-    keys: &[
+    keys: &[&[
         "sink.topic",
         "sink.progress_topic",
         "sink.transactional_id",
         "sink.transaction_seconds",
         "sink.envelope",
-    ],
+    ]],
     missing: || cfg!(not(feature = "kafka")).then(|| missing_feature("Kafka", "kafka")),
-    read: |settings| OutputPlace::new(TopicPlace::read(settings)),
-    typed: |typed| Some(TopicPlace::typed(typed.to_str()?.strip_prefix("kafka:")?).map(OutputPlace::new)),
+    read: ReadPlace {
+        table: |settings| OutputPlace::new(TopicPlace::read(settings)),
+        typed: |typed| Some(TopicPlace::typed(typed.to_str()?.strip_prefix("kafka:")?).map(OutputPlace::new)),
+    },
 };
 
 /// Seconds after which a broker aborts an open transaction.
@@ -95,7 +97,7 @@ impl Place for TopicPlace {
     }
 
     fn refusal(&self, answer: OutputAnswer, _: OutputFormat, _: bool) -> Option<&'static str> {
-        if answer.is_list {
+        if answer.is_list() {
             return Some(
                 "a list says at the end which documents stay, and a topic is told what each epoch changes: \
                  take \"decisions\", which say of each document which older one it repeats, also when that \

@@ -1,6 +1,5 @@
 //! A table of a database as the source.
 
-use super::files::FOLLOW_KEY;
 use super::place::{SourceConfig, SourceKind, SourcePlace, SourceSettings, fields_of};
 use super::topic::COMMIT_KEYS;
 use crate::config::deployment::tables;
@@ -27,17 +26,17 @@ pub(super) const POSTGRES: SourceKind = SourceKind {
     read: |settings, fields| read(settings, Database::Postgres, fields),
 };
 
-const KEYS: &[&[&str]] = &[&tables::SOURCE_KEY_NAMES, &COMMIT_KEYS, &[FOLLOW_KEY]];
+const KEYS: &[&[&str]] = &[&tables::SOURCE_KEY_NAMES, &COMMIT_KEYS];
 
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TableConfig(pub DatabaseTable);
+pub struct DatabaseSource(pub DatabaseTable);
 
 /// The database of a table. It may have another address and be the same.
-pub const SOURCE_PLACE: &str = "the database";
+pub const SOURCE_DATABASE: &str = "the database";
 
 /// The settings are column names, and each start compares its rows with the output.
-impl SourcePlace for TableConfig {
+impl SourcePlace for DatabaseSource {
     fn name(&self) -> String {
         self.0.name()
     }
@@ -64,7 +63,7 @@ impl SourcePlace for TableConfig {
             Address::Sqlite(path) => ("sqlite", FieldValue::from(&*path.to_string_lossy())),
             Address::Postgres(url) => ("postgres", FieldValue::hash(server(url.reveal()))),
         };
-        let described = Description::new().with("source.kind", kind).with(SOURCE_PLACE, place);
+        let described = Description::new().with("source.kind", kind).with(SOURCE_DATABASE, place);
         columns.into_iter().chain(optional).fold(described, |all, (key, value)| all.with(key, &**value))
     }
 
@@ -79,7 +78,7 @@ impl SourcePlace for TableConfig {
 }
 
 fn read(settings: &mut FileSettings, database: Database, fields: &FieldRules) -> SourceConfig {
-    SourceConfig::new(TableConfig(tables::source(settings, database, fields)))
+    SourceConfig::new(DatabaseSource(tables::source(settings, database, fields)))
 }
 
 /// A hash of the server and the name of the database, without user, password and options.
