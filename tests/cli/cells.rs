@@ -31,7 +31,7 @@ const RESULTS: [(&str, &str); 11] = [
 ];
 
 /// The place of a result, the output of a replay that is there, and the table `[sink]` of a run.
-const PLACES: [(&str, Option<&str>, &str); 7] = [
+const PLACES: [(&str, Option<&str>, &str); 8] = [
     ("JSON Lines", Some("out.jsonl"), "path = \"out.jsonl\""),
     ("CSV", Some("out.csv"), "path = \"out.csv\""),
     ("Parquet", Some("out.parquet"), "path = \"out.parquet\""),
@@ -39,6 +39,7 @@ const PLACES: [(&str, Option<&str>, &str); 7] = [
     ("a topic", Some("kafka:out"), "kind = \"kafka\"\ntopic = \"out\"\n[kafka]\nbrokers = \"127.0.0.1:9\""),
     ("SQLite", Some("sqlite:out.db"), "kind = \"sqlite\"\npath = \"out.db\""),
     ("PostgreSQL", Some("postgres://db/web"), "kind = \"postgres\"\nurl = \"postgres://db/web\""),
+    ("nowhere", Some("null:"), "kind = \"null\""),
 ];
 
 /// Whether a command line is accepted; a refusal says why.

@@ -494,3 +494,23 @@ fn a_list_is_summed_up() {
     let (run, stats) = place.replay("f.jsonl -o out.jsonl");
     assert!(run.err.contains("1 delta written") && stats["listed"].is_null(), "{run:?}");
 }
+
+/// What goes nowhere is counted, and views have it.
+#[test]
+fn nowhere_is_a_place() {
+    let place = Place::new();
+    place.file("feed.jsonl", upsert("a", &page(0..0, 0)) + &upsert("b", &page(0..0, 0)));
+    for emit in ["deltas", "pairs", "cluster-deltas", "clusters", "keep", "remove", "decisions"] {
+        let replayed = place.run(&format!("replay --emit {emit} -o null: --stats s.json feed.jsonl"));
+        assert_eq!((replayed.code, replayed.out.as_str()), (0, ""), "{emit}: {replayed:?}");
+        assert!(replayed.err.contains("1 alive, 1 delta"), "{emit}: {replayed:?}");
+    }
+    let config = "source.inputs = [\"feed.jsonl\"]\nsink.kind = \"null\"\n[[output]]\npath = \"p.jsonl\"\n";
+    place.file("run.toml", config.to_owned() + "answer = \"pairs\"\n");
+    let ran = place.run("run -c run.toml");
+    assert!(ran.code == 0 && ran.out.is_empty(), "{ran:?}");
+    assert_eq!(place.read("p.jsonl").lines().count(), 1);
+    place.file("run.toml", config);
+    let refused = place.run("check -c run.toml");
+    assert!(refused.code == 2 && refused.err.contains("has no mark there"), "{refused:?}");
+}

@@ -1,6 +1,7 @@
 //! Places of results, each in a file of its own: what is read of it, what it takes, and how it is opened.
 
 mod files;
+mod nowhere;
 mod place;
 mod register;
 mod tables;
