@@ -332,11 +332,11 @@ fn an_answer_that_there_is_no_page_deletes_it() {
     place.file("2.warc", no("1") + &answer("3", "500 Error", "") + &found("4") + &no("5") + &found("5"));
     let kept = |options: &str| {
         let (run, stats) =
-            place.replay(&format!("-p exact --warc-id uri --emit deltas {options} 1.warc 2.warc"));
+            place.replay(&format!("-p exact --warc-id uri --emit deltas{options} 1.warc 2.warc"));
         assert_eq!(run.code, 0, "{run:?}");
         stats["documents"].as_u64().unwrap()
     };
-    assert_eq!([kept(""), kept("--warc-not-found skip"), kept("--warc-not-found delete")], [5, 5, 3]);
+    assert_eq!([kept(""), kept(" --warc-not-found skip"), kept(" --warc-not-found delete")], [5, 5, 3]);
     let refused = place.run("replay --warc-not-found delete 1.warc");
     assert!(refused.code == 2 && refused.err.contains("take addresses as ids"), "{refused:?}");
     place.file("run.toml", "source.inputs = [\"1.warc\"]\nwarc.not_found = \"delete\"\n");

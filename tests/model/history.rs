@@ -134,11 +134,11 @@ fn seed() -> u64 {
     typed.map_or(0xd0_d0, |typed| typed.parse().expect("DUPFLOW_SEED is a whole number from 0 to 2^64 - 1"))
 }
 
-/// How many of so many histories are tested: the percentage `DUPFLOW_HISTORIES`, by default a fifth.
+/// How many of so many histories are tested: the percentage `DUPFLOW_HISTORIES`, by default a tenth.
 pub(crate) fn tested(cases: u32) -> u32 {
     let typed = std::env::var("DUPFLOW_HISTORIES").ok();
     let percent: u32 =
-        typed.map_or(20, |typed| typed.parse().expect("DUPFLOW_HISTORIES is a whole number of percent"));
+        typed.map_or(10, |typed| typed.parse().expect("DUPFLOW_HISTORIES is a whole number of percent"));
     (cases * percent).div_ceil(100)
 }
 

@@ -56,7 +56,7 @@ fn below(table: &ResultTable) -> String {
 }
 
 /// `DUPFLOW_SEED` chooses the sample, of which it is else the first part.
-fn sample_seed() -> u64 {
+pub(crate) fn sample_seed() -> u64 {
     let typed = std::env::var("DUPFLOW_SEED").ok();
     typed.map_or(1, |typed| typed.parse().expect("DUPFLOW_SEED is a whole number from 0 to 2^64 - 1"))
 }
