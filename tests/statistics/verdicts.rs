@@ -1,7 +1,7 @@
 //! Verdicts of the papers' items are computed from measurements: none is constant.
 //!
-//! Every fourth section is asked, from one that `DUPFLOW_SEED` chooses (all of them with `DUPFLOW_VERDICTS=all`),
-//! at a small part of its size, at three seeds. Each claim, of each seed and of the
+//! Every fourth section is asked, from one that `DUPFLOW_SEED` chooses (all of them with
+//! `DUPFLOW_VERDICTS=all`), at a small part of its size, at three seeds. Each claim, of each seed and of the
 //! three together, is perturbed: the samples of one measured number after the other are moved until their
 //! interval lies just beyond an end of its range, and then all numbers into their ranges. The verdict must
 //! follow.
