@@ -33,7 +33,6 @@ fn supported_inputs_are_not_refused() {
         "{}",
         "{\"id\":1}\n{\"id\":2}\n",
         "{\"id\":\"x\",\"text\":\n{\"id\":\"y\"}\n",
-        "[]\n",
         "[1]\n",
         "oops\n",
         "\u{feff}{\"a\":{}}\n",
