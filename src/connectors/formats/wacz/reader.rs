@@ -44,6 +44,9 @@ impl WaczArchives {
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
         let all = BufReader::new(FileRange::from_offset(&file, 0));
         let mut zip = ZipArchive::new(all).map_err(|error| invalid(error.to_string()))?;
+        if stated_files(&*file, zip.comment().len()).is_some_and(|stated| stated != zip.len()) {
+            return Err(invalid("files in it have the same name, of which one only can be read".to_owned()));
+        }
         let mut left = Vec::new();
         for place in (0..zip.len()).rev() {
             let entry = zip.by_index_raw(place).map_err(|error| invalid(error.to_string()))?;
@@ -82,6 +85,15 @@ impl WaczArchives {
         };
         Warc::new(bytes, &self.columns, self.rules)
     }
+}
+
+/// How many files a directory states at its end; of those of one name, the reader keeps the last.
+fn stated_files(file: &dyn RandomAccess, comment: usize) -> Option<usize> {
+    let mut end = [0; 22];
+    file.read_at(file.bytes().checked_sub((end.len() + comment) as u64)?, &mut end).ok()?;
+    let stated = u16::from_le_bytes([end[10], end[11]]);
+    // Another record, before this one, has a larger number.
+    (end.starts_with(b"PK\x05\x06") && stated != u16::MAX).then(|| stated.into())
 }
 
 /// Whether a name is that of a web archive; other files may lie beside them.
@@ -201,6 +213,21 @@ mod tests {
         assert_eq!(found.ids(), ["http://a.example/1", "http://a.example/3"]);
         let RecordPlace::Byte(at) = found.damages[0].place else { panic!("{:?}", found.damages) };
         assert!(at > gzip(&record(1)).len() as u64 && found.damages.len() == 1);
+    }
+
+    /// A directory may name two files alike; which of them is meant, nothing says.
+    #[test]
+    fn files_of_one_name_are_refused() {
+        let (first, second) = (b"archive/a.warc", b"archive/b.warc");
+        let mut file = wacz(&[("archive/a.warc", &record(1)), ("archive/b.warc", &record(2))]);
+        assert_eq!(read(file.clone()).unwrap().ids().len(), 2);
+        for at in 0..file.len() - first.len() {
+            if file[at..].starts_with(second) {
+                file[at..at + first.len()].copy_from_slice(first);
+            }
+        }
+        let refused = read(file).unwrap_err();
+        assert!(refused.to_string().contains("the same name"), "{refused}");
     }
 
     #[test]
