@@ -524,6 +524,14 @@ fn a_replay_writes_its_result_to_each_place() {
         .run("replay --emit pairs --max-bad 0 -o pairs.jsonl -o sqlite:pairs.db -o sqlite:more.db bad.jsonl");
     assert!(unmet.code == 1 && unmet.err.contains("records are bad"), "{unmet:?}");
     assert_eq!((rows(&place, "pairs.db"), rows(&place, "more.db"), place.read("pairs.jsonl")), before);
+    for (outputs, whole) in [
+        ("-o a.jsonl -o /dev/full", r#"whole=--output "a.jsonl" failed"#),
+        ("-o /dev/full -o a.jsonl -o a.csv", r#"whole=--output "a.jsonl", --output "a.csv" failed"#),
+    ] {
+        let run = place.run(&format!("replay --emit keep {outputs} feed.jsonl"));
+        assert!(run.code == 1 && run.err.contains("some outputs have the result"), "{run:?}");
+        assert!(run.err.contains(whole) && run.err.contains(r#"failed=--output "/dev/full""#), "{run:?}");
+    }
     for (options, said) in [
         ("-o b.jsonl -o b.jsonl", "--output: \"b.jsonl\" is written to by --output"),
         ("-o - -o -", "--output: standard output is named twice"),

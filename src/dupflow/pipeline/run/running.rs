@@ -121,7 +121,9 @@ impl Running {
             })
         };
         // One that fails leaves the others whole.
+        let names: Vec<_> = ends.iter().map(|(name, _)| name.clone()).collect();
         let written: Vec<_> = ends.into_iter().filter(|_| unmet.is_empty()).map(write).collect();
+        say_which_are_whole(&names, &written);
         let written = written.into_iter().collect::<Result<Vec<_>, _>>()?;
         let EndCounts { rejected, copied, items, listed } =
             written.into_iter().reduce(EndCounts::or).unwrap_or_default();
@@ -188,5 +190,17 @@ impl std::fmt::Debug for Running {
 impl std::fmt::Debug for Stopper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stopper").finish_non_exhaustive()
+    }
+}
+
+/// Says which outputs have the result and which have not, if only some have it.
+fn say_which_are_whole(names: &[Option<String>], written: &[Result<EndCounts, RunError>]) {
+    let those = |whole: bool| {
+        let of = names.iter().zip(written).filter(|(_, written)| written.is_ok() == whole);
+        of.map(|(name, _)| name.as_deref().unwrap_or("the first output")).collect::<Vec<_>>().join(", ")
+    };
+    let (whole, failed) = (those(true), those(false));
+    if !whole.is_empty() && !failed.is_empty() {
+        tracing::warn!(%whole, %failed, "some outputs have the result, others have not");
     }
 }

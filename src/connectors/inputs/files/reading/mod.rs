@@ -199,7 +199,9 @@ impl InputReading<'_> {
             Ok(
                 Opened::Rows(_) | Opened::Document(_) | Opened::Lines(FeedReader { compressed: true, .. }),
             ) if self.followed.is_some() => {
-                let what = "only lines that are not compressed can be followed (source.follow)".to_owned();
+                let what = "only lines that are not compressed can be followed (source.follow): no JSON \
+                    array, no table, no archive";
+                let what = what.to_owned();
                 Err(SourceError::Failed { input: name, what }.into())
             }
             Ok(Opened::Lines(FeedReader { mut bytes, compressed })) => {
