@@ -10,14 +10,11 @@
 //! its place in the forest, about 8 for its entry in the index: 68 measured. In a large one 400 in a chain,
 //! 1,400 in a clique of 64.
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
-
 use super::forest::Forest;
 use super::neighbours::Neighbours;
 use super::tours::Vertex;
 use crate::doc::DocId;
-use crate::memory::Rows;
+use crate::memory::{Interned, Rows};
 use crate::pair::Pair;
 
 /// Most vertices of a component outside the forest, inclusive: few enough to be searched at every change.
@@ -29,21 +26,16 @@ const NONE: Vertex = Vertex::MAX;
 /// The documents that are in a pair, or whose last pair was removed in this epoch.
 #[derive(Debug)]
 pub(super) struct Graph {
-    by_id: HashTable<Vertex>,
-    ids: Rows<DocId>,
+    /// The vertex of each document is its number.
+    ids: Interned<DocId>,
     /// The neighbours of a vertex of a small component; empty in the forest.
     neighbours: Rows<Neighbours>,
     /// The next vertex of its ring.
     next: Rows<Vertex>,
     /// Its vertex in the forest, or [`NONE`].
     inner: Rows<Vertex>,
-    free: Vec<Vertex>,
     /// Names are ids and the vertices here.
     forest: Forest<(DocId, Vertex)>,
-}
-
-fn hash(id: &DocId) -> u64 {
-    crate::hash::bytes(0, id.as_str().as_bytes())
 }
 
 /// The value of a vertex.
@@ -58,38 +50,23 @@ fn at_mut<T>(rows: &mut Rows<T>, vertex: Vertex) -> &mut T {
 impl Graph {
     pub(super) fn new() -> Self {
         Self {
-            by_id: HashTable::new(),
-            ids: Rows::new(1),
+            ids: Interned::default(),
             neighbours: Rows::new(1),
             next: Rows::new(1),
             inner: Rows::new(1),
-            free: Vec::new(),
             forest: Forest::new(),
         }
     }
 
     /// The vertex of a document; a new vertex without pairs if the document has none.
     pub(super) fn vertex(&mut self, id: &DocId) -> Vertex {
-        let Self { by_id, ids, neighbours, next, inner, free, .. } = self;
-        match by_id.entry(hash(id), |v| at(ids, *v) == id, |v| hash(at(ids, *v))) {
-            Entry::Occupied(vertex) => *vertex.get(),
-            Entry::Vacant(vacant) => {
-                let vertex = free.pop().unwrap_or_else(|| {
-                    neighbours.push(std::iter::once(Neighbours::default()));
-                    next.push(std::iter::once(NONE));
-                    inner.push(std::iter::once(NONE));
-                    Vertex::try_from(next.len() - 1).expect("memory ends before 2^32 vertices")
-                });
-                vacant.insert(vertex);
-                if vertex as usize == ids.len() {
-                    ids.push(std::iter::once(id.clone()));
-                } else {
-                    *at_mut(ids, vertex) = id.clone();
-                }
-                *at_mut(next, vertex) = vertex;
-                vertex
-            }
+        let vertex = self.ids.number(id);
+        if vertex as usize == self.next.len() {
+            self.neighbours.push(std::iter::once(Neighbours::default()));
+            self.next.push(std::iter::once(vertex));
+            self.inner.push(std::iter::once(NONE));
         }
+        vertex
     }
 
     /// The vertices of a pair.
@@ -100,28 +77,23 @@ impl Graph {
 
     /// The vertex of a document, if it has one.
     pub(super) fn find(&self, id: &DocId) -> Option<Vertex> {
-        self.by_id.find(hash(id), |v| self.id(*v) == id).copied()
+        self.ids.find(id)
     }
 
     /// Removes a vertex if it is in no pair.
     pub(super) fn prune(&mut self, vertex: Vertex) {
-        if self.degree(vertex) > 0 {
-            return;
-        }
-        let hash = hash(self.id(vertex));
-        if let Ok(entry) = self.by_id.find_entry(hash, |v| *v == vertex) {
-            entry.remove();
-            self.free.push(vertex);
+        if self.degree(vertex) == 0 {
+            self.ids.remove(vertex);
         }
     }
 
     pub(super) fn id(&self, vertex: Vertex) -> &DocId {
-        at(&self.ids, vertex)
+        self.ids.key(vertex)
     }
 
     /// All vertices, in any order.
     pub(super) fn vertices(&self) -> Vec<Vertex> {
-        self.by_id.iter().copied().collect()
+        self.ids.numbers().collect()
     }
 
     /// Number of vertices of the vertex's component.

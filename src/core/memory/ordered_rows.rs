@@ -9,10 +9,14 @@
 //! Costs: a search, and the entries of a chunk that are moved by an insertion or a removal. One of 64
 //! insertions at random places moves the list of chunks, 24 bytes for each.
 
+use std::cmp::Ordering;
 use std::ops::Bound;
 
 /// The most entries of a chunk, inclusive.
 const CHUNK: usize = 128;
+
+/// A chunk, and where an entry is in it or would be.
+type Place = (usize, Result<usize, usize>);
 
 /// A map of ordered keys.
 #[derive(Clone, Debug)]
@@ -28,7 +32,82 @@ impl<K, V> Default for OrderedRows<K, V> {
     }
 }
 
+/// By the order of keys.
 impl<K: Ord, V> OrderedRows<K, V> {
+    /// Inserts an entry. Returns the value that it replaces.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let place = self.place(|other| other.cmp(&key));
+        self.put(place, key, value)
+    }
+
+    /// Removes an entry, and returns its value.
+    pub fn remove(&mut self, key: &K) -> Option<V> {
+        self.remove_by(|other| other.cmp(key))
+    }
+
+    /// The entry of a key.
+    pub fn entry(&self, key: &K) -> Option<(&K, &V)> {
+        self.entry_by(|other| other.cmp(key))
+    }
+
+    /// The value of a key, to change it.
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.get_mut_by(|other| other.cmp(key))
+    }
+
+    /// The entries from a key on, in order.
+    pub fn range<'r>(&'r self, from: Bound<&K>) -> impl Iterator<Item = (&'r K, &'r V)> + use<'r, K, V> {
+        self.entries(self.begin(from.map(|key| move |other: &K| other.cmp(key))))
+    }
+}
+
+/// By an order that keys do not know: `order` says how the key of an entry compares with the wanted one. It
+/// is the same order in all calls.
+impl<K, V> OrderedRows<K, V> {
+    /// Inserts an entry. Returns the value that it replaces.
+    pub fn insert_by(&mut self, key: K, value: V, order: impl Fn(&K) -> Ordering) -> Option<V> {
+        self.put(self.place(order), key, value)
+    }
+
+    /// Removes an entry, and returns its value.
+    pub fn remove_by(&mut self, order: impl Fn(&K) -> Ordering) -> Option<V> {
+        let (chunk, found) = self.place(order);
+        let (_, value) = self.chunks.get_mut(chunk)?.remove(found.ok()?);
+        self.len -= 1;
+        if self.chunks[chunk].is_empty() {
+            self.chunks.remove(chunk);
+        } else {
+            self.join(chunk);
+            self.join(chunk.saturating_sub(1));
+        }
+        Some(value)
+    }
+
+    /// The wanted entry.
+    pub fn entry_by(&self, order: impl Fn(&K) -> Ordering) -> Option<(&K, &V)> {
+        let (chunk, found) = self.place(order);
+        self.chunks.get(chunk)?.get(found.ok()?).map(|(own, value)| (own, value))
+    }
+
+    /// The value of the wanted entry, to change it.
+    pub fn get_mut_by(&mut self, order: impl Fn(&K) -> Ordering) -> Option<&mut V> {
+        let (chunk, found) = self.place(order);
+        self.chunks.get_mut(chunk)?.get_mut(found.ok()?).map(|(_, value)| value)
+    }
+
+    /// The entries from a key on, in order.
+    pub fn range_by<'r, F: Fn(&K) -> Ordering>(
+        &'r self,
+        from: Bound<F>,
+    ) -> impl Iterator<Item = (&'r K, &'r V)> + use<'r, K, V, F> {
+        self.entries(self.begin(from))
+    }
+
+    /// All entries in order, to change their values.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+        self.chunks.iter_mut().flatten().map(|(key, value)| (&*key, value))
+    }
+
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.len
@@ -40,15 +119,31 @@ impl<K: Ord, V> OrderedRows<K, V> {
     }
 
     /// The chunk that holds a key or would, and its place there; the first chunk if there is none.
-    fn place(&self, key: &K) -> (usize, Result<usize, usize>) {
-        let chunk = self.chunks.partition_point(|chunk| chunk[0].0 <= *key).saturating_sub(1);
+    fn place(&self, order: impl Fn(&K) -> Ordering) -> Place {
+        let chunk = self.chunks.partition_point(|chunk| order(&chunk[0].0).is_le()).saturating_sub(1);
         let entries = self.chunks.get(chunk).map_or(&[][..], |entries| entries);
-        (chunk, entries.binary_search_by(|(other, _)| other.cmp(key)))
+        (chunk, entries.binary_search_by(|(other, _)| order(other)))
     }
 
-    /// Inserts an entry. Returns the value that it replaces.
-    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let (mut chunk, found) = self.place(&key);
+    /// The chunk and the place of the first entry from a key on.
+    fn begin(&self, from: Bound<impl Fn(&K) -> Ordering>) -> (usize, usize) {
+        let is_behind = matches!(from, Bound::Excluded(_));
+        let (Bound::Included(order) | Bound::Excluded(order)) = from else { return (0, 0) };
+        let (chunk, found) = self.place(order);
+        (chunk, found.map_or_else(|at| at, |at| at + usize::from(is_behind)))
+    }
+
+    /// The entries from a place on.
+    fn entries(&self, (chunk, at): (usize, usize)) -> impl Iterator<Item = (&K, &V)> {
+        let (first, rest) = match self.chunks.get(chunk) {
+            Some(entries) => (&entries[at..], &self.chunks[chunk + 1..]),
+            None => (&[][..], &[][..]),
+        };
+        first.iter().chain(rest.iter().flatten()).map(|(key, value)| (key, value))
+    }
+
+    /// Puts an entry into its place. Returns the value that it replaces.
+    fn put(&mut self, (mut chunk, found): Place, key: K, value: V) -> Option<V> {
         let mut at = match found {
             Ok(at) => return Some(std::mem::replace(&mut self.chunks[chunk][at].1, value)),
             Err(at) => at,
@@ -76,20 +171,6 @@ impl<K: Ord, V> OrderedRows<K, V> {
         None
     }
 
-    /// Removes an entry, and returns its value.
-    pub fn remove(&mut self, key: &K) -> Option<V> {
-        let (chunk, found) = self.place(key);
-        let (_, value) = self.chunks.get_mut(chunk)?.remove(found.ok()?);
-        self.len -= 1;
-        if self.chunks[chunk].is_empty() {
-            self.chunks.remove(chunk);
-        } else {
-            self.join(chunk);
-            self.join(chunk.saturating_sub(1));
-        }
-        Some(value)
-    }
-
     /// Joins a chunk with the next one if both are small.
     fn join(&mut self, chunk: usize) {
         let all = self.chunks[chunk..].iter().take(2).map(Vec::len).sum::<usize>();
@@ -97,40 +178,6 @@ impl<K: Ord, V> OrderedRows<K, V> {
             let mut next = self.chunks.remove(chunk + 1);
             self.chunks[chunk].append(&mut next);
         }
-    }
-
-    /// The entry of a key.
-    pub fn entry(&self, key: &K) -> Option<(&K, &V)> {
-        let (chunk, found) = self.place(key);
-        self.chunks.get(chunk)?.get(found.ok()?).map(|(own, value)| (own, value))
-    }
-
-    /// The value of a key, to change it.
-    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        let (chunk, found) = self.place(key);
-        self.chunks.get_mut(chunk)?.get_mut(found.ok()?).map(|(_, value)| value)
-    }
-
-    /// The entries from a key on, in order.
-    pub fn range<'r>(&'r self, from: Bound<&K>) -> impl Iterator<Item = (&'r K, &'r V)> + use<'r, K, V> {
-        let (chunk, at) = match from {
-            Bound::Unbounded => (0, 0),
-            Bound::Included(key) | Bound::Excluded(key) => {
-                let (chunk, found) = self.place(key);
-                let is_behind = matches!(from, Bound::Excluded(_));
-                (chunk, found.map_or_else(|at| at, |at| at + usize::from(is_behind)))
-            }
-        };
-        let (first, rest) = match self.chunks.get(chunk) {
-            Some(entries) => (&entries[at..], &self.chunks[chunk + 1..]),
-            None => (&[][..], &[][..]),
-        };
-        first.iter().chain(rest.iter().flatten()).map(|(key, value)| (key, value))
-    }
-
-    /// All entries in order, to change their values.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
-        self.chunks.iter_mut().flatten().map(|(key, value)| (&*key, value))
     }
 }
 

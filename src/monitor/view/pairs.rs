@@ -1,15 +1,16 @@
 //! The pairs in memory, ordered by their documents.
 //!
 //! Two ordered lists: (a, b) with the pair's data, and (b, a). So the pairs of a document are two ranges, in
-//! the order of a page. A pair takes 80 bytes in the one and 48 in the other, and a third more where pairs
-//! are added in random order. Ids of more than 22 bytes are shared with the deltas that inserted them. A
-//! document without pairs takes nothing.
+//! the order of a page. Documents in them are numbers, which are ordered as their ids are. A pair takes 40
+//! bytes in the one and 8 in the other, and a third more where pairs are added in random order; a document
+//! that is in a pair takes about 40. Ids of more than 22 bytes are shared with the deltas that inserted them.
 
+use std::cmp::Ordering;
 use std::ops::Bound;
 
 use super::KnownPair;
 use dupflow_core::doc::DocId;
-use dupflow_core::memory::OrderedRows;
+use dupflow_core::memory::{Interned, OrderedRows};
 use dupflow_core::pair::{Cause, Delta, Similarity};
 use dupflow_core::time::{Epoch, EpochSeconds};
 
@@ -67,8 +68,8 @@ impl Since {
     }
 }
 
-/// Two ids: `.0 < .1` in the first tree, `.0 > .1` in the second.
-pub(crate) type PairKey = (DocId, DocId);
+/// The documents of a pair by number: in the order of their ids in the one list, against it in the other.
+type Ends = (u32, u32);
 
 /// Ranges of similarity that are counted, of width 0.01 each; the last one includes 1.
 pub(crate) const RANGES: usize = 100;
@@ -79,14 +80,23 @@ const MOST_SKIPPED: usize = 100;
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct PairMap {
-    held: OrderedRows<PairKey, PairDetails>,
-    reversed: OrderedRows<PairKey, ()>,
+    ids: Interned<DocId>,
+    /// How many pairs each number is in.
+    degrees: Vec<u32>,
+    held: OrderedRows<Ends, PairDetails>,
+    reversed: OrderedRows<Ends, ()>,
     by_similarity: [u64; RANGES],
 }
 
 impl Default for PairMap {
     fn default() -> Self {
-        Self { held: OrderedRows::default(), reversed: OrderedRows::default(), by_similarity: [0; RANGES] }
+        Self {
+            ids: Interned::default(),
+            degrees: Vec::new(),
+            held: OrderedRows::default(),
+            reversed: OrderedRows::default(),
+            by_similarity: [0; RANGES],
+        }
     }
 }
 
@@ -114,7 +124,7 @@ impl PairQuery {
         Self { document: None, part: None, min: 0.0, max: 1.0, since: None, after, limit }
     }
 
-    fn admits(&self, (a, b): &PairKey, held: &PairDetails) -> bool {
+    fn admits(&self, (a, b): (&DocId, &DocId), held: &PairDetails) -> bool {
         let has_part = |part: &String| a.as_str().contains(part) || b.as_str().contains(part);
         (self.min..=self.max).contains(&held.similarity.get())
             && self.since.is_none_or(|since| since.admits(held))
@@ -146,36 +156,50 @@ impl PairMap {
     /// Adds a pair, or removes one and returns its data.
     pub(crate) fn apply(&mut self, delta: &Delta, since: Since) -> Option<PairDetails> {
         let (lo, hi) = (delta.pair.pair.lo(), delta.pair.pair.hi());
-        let key = (lo.clone(), hi.clone());
+        let Self { ids, held, reversed, .. } = self;
+        let ends = (ids.number(lo), ids.number(hi));
+        let (forward, backward) = (order(ids, lo, hi), order(ids, hi, lo));
         let removed = if delta.diff > 0 {
-            let held = PairDetails::new(delta.pair.similarity, since, delta.cause);
-            self.by_similarity[range(held.similarity)] += 1;
-            self.reversed.insert((hi.clone(), lo.clone()), ());
-            self.held.insert(key, held)
+            let details = PairDetails::new(delta.pair.similarity, since, delta.cause);
+            self.by_similarity[range(details.similarity)] += 1;
+            reversed.insert_by((ends.1, ends.0), (), backward);
+            held.insert_by(ends, details, forward)
         } else {
-            self.reversed.remove(&(hi.clone(), lo.clone()));
-            self.held.remove(&key)
+            reversed.remove_by(backward);
+            held.remove_by(forward)
         };
         debug_assert_eq!(removed.is_some(), delta.diff < 0, "every pair accumulates to 0 or 1");
         if let Some(removed) = removed {
             self.by_similarity[range(removed.similarity)] -= 1;
         }
+        [ends.0, ends.1].into_iter().for_each(|end| self.count(end, delta.diff > 0));
         removed
+    }
+
+    /// Counts a pair that a document is in, or is in no longer.
+    fn count(&mut self, end: u32, is_added: bool) {
+        let at = end as usize;
+        self.degrees.resize(self.degrees.len().max(at + 1), 0);
+        self.degrees[at] = if is_added { self.degrees[at] + 1 } else { self.degrees[at].saturating_sub(1) };
+        if self.degrees[at] == 0 {
+            self.ids.remove(end);
+        }
     }
 
     /// Replaces the data of a pair that has the same similarity. Returns whether there is such a pair.
     pub(crate) fn restore(&mut self, a: &DocId, b: &DocId, known: PairDetails) -> bool {
-        let held = self.held.get_mut(&(a.clone(), b.clone()));
+        let held = self.held.get_mut_by(order(&self.ids, a, b));
         let held = held.filter(|held| held.similarity == known.similarity);
         held.map(|held| *held = known).is_some()
     }
 
     /// The pairs without a record that has been read: from now on they are known to be there by this epoch.
     pub(crate) fn settle(&mut self, by: Epoch) -> Vec<KnownPair> {
-        let unread = self.held.iter_mut().filter(|(_, held)| held.age() == Since::unread());
+        let Self { ids, held, .. } = self;
+        let unread = held.iter_mut().filter(|(_, held)| held.age() == Since::unread());
         let settled = unread.map(|((a, b), held)| {
             *held = PairDetails::new(held.similarity, Since::by(by), held.cause);
-            KnownPair { a: a.clone(), b: b.clone(), held: *held }
+            known((ids.key(*a), ids.key(*b)), held)
         });
         settled.collect()
     }
@@ -190,19 +214,19 @@ impl PairMap {
     }
 
     pub(crate) fn get(&self, a: &DocId, b: &DocId) -> Option<PairDetails> {
-        let key = if a < b { (a.clone(), b.clone()) } else { (b.clone(), a.clone()) };
-        self.held.entry(&key).map(|(_, held)| *held)
+        let (lo, hi) = if a < b { (a, b) } else { (b, a) };
+        self.held.entry_by(order(&self.ids, lo, hi)).map(|(_, held)| *held)
     }
 
     /// The next page of wanted pairs, by (a, b). It examines a bounded number of pairs, so a page may hold
     /// fewer than its limit, or none, and not be the last one.
     pub(crate) fn page(&self, wanted: &PairQuery) -> PairPage {
         let mut page = Vec::new();
-        let mut last: Option<&PairKey> = None;
+        let mut last = None;
         let most = wanted.limit.saturating_mul(MOST_SKIPPED);
         for (looked, (key, held)) in self.in_order(wanted).enumerate() {
             if page.len() == wanted.limit || looked == most {
-                return (page, last.cloned());
+                return (page, last.map(cloned));
             }
             last = Some(key);
             if wanted.admits(key, held) {
@@ -218,12 +242,12 @@ impl PairMap {
         &self,
         wanted: &PairQuery,
         most: usize,
-        mut each: impl FnMut(&PairKey, &PairDetails),
-    ) -> Option<PairKey> {
-        let mut last: Option<&PairKey> = None;
+        mut each: impl FnMut((&DocId, &DocId), &PairDetails),
+    ) -> Option<(DocId, DocId)> {
+        let mut last = None;
         for (looked, (key, held)) in self.in_order(wanted).enumerate() {
             if looked == most {
-                return last.cloned();
+                return last.map(cloned);
             }
             last = Some(key);
             if wanted.admits(key, held) {
@@ -236,37 +260,51 @@ impl PairMap {
     fn in_order<'p>(
         &'p self,
         wanted: &'p PairQuery,
-    ) -> Box<dyn Iterator<Item = (&'p PairKey, &'p PairDetails)> + 'p> {
+    ) -> Box<dyn Iterator<Item = ((&'p DocId, &'p DocId), &'p PairDetails)> + 'p> {
+        let ids = &self.ids;
         let after = wanted.after.as_ref();
+        let behind = |a, b| Bound::Excluded(order(ids, a, b));
+        let named = move |((a, b), held): (&Ends, &'p PairDetails)| ((ids.key(*a), ids.key(*b)), held);
         let Some(document) = &wanted.document else {
-            let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
-            return Box::new(self.held.range(begin));
+            let begin = after.map_or(Bound::Unbounded, |(a, b)| behind(a, b));
+            return Box::new(self.held.range_by(begin).map(named));
         };
+        let Some(number) = ids.find(document) else { return Box::new(std::iter::empty()) };
+        let first_of = move |ends: &Ends| ids.key(ends.0).cmp(document).then(Ordering::Greater);
         // Pairs where `document` is the greater id, from the last page's other id on.
-        let first = after.map_or_else(
-            || Bound::Included(least(document)),
-            |(a, _)| Bound::Excluded((document.clone(), a.clone())),
-        );
-        let greater = self.reversed.range(first.as_ref()).map(|(key, ())| key);
-        let greater = greater.take_while(move |(b, _)| b == document);
-        let greater = greater.filter_map(move |(b, a)| self.held.entry(&(a.clone(), b.clone())));
+        let is_of = move |ends: &Ends| ends.0 == number;
+        let greater: Box<dyn Iterator<Item = &Ends>> = match after {
+            Some((a, _)) => Box::new(self.reversed.range_by(behind(document, a)).map(|(ends, ())| ends)),
+            None => Box::new(self.reversed.range_by(Bound::Included(first_of)).map(|(ends, ())| ends)),
+        };
+        let greater = greater.take_while(move |ends| is_of(ends));
+        let greater = greater.filter_map(move |(_, a)| self.held.entry_by(order(ids, ids.key(*a), document)));
         let is_behind = after.is_some_and(|(a, _)| a == document);
-        let second = after.filter(|_| is_behind).cloned();
-        let second = second.map_or_else(|| Bound::Included(least(document)), Bound::Excluded);
-        let lesser = self.held.range(second.as_ref());
-        let lesser = lesser.take_while(move |(key, _)| key.0 == *document);
+        let lesser: Box<dyn Iterator<Item = (&Ends, &PairDetails)>> = match after.filter(|_| is_behind) {
+            Some((a, b)) => Box::new(self.held.range_by(behind(a, b))),
+            None => Box::new(self.held.range_by(Bound::Included(first_of))),
+        };
+        let lesser = lesser.take_while(move |(ends, _)| is_of(ends));
         // A cursor from a page of another document begins at an arbitrary pair; paging still ends.
-        Box::new(greater.filter(move |_| !is_behind).chain(lesser))
+        Box::new(greater.filter(move |_| !is_behind).chain(lesser).map(named))
     }
 }
 
-fn known((a, b): &PairKey, held: &PairDetails) -> KnownPair {
-    KnownPair { a: a.clone(), b: b.clone(), held: *held }
+/// How the documents of an entry compare with these two.
+fn order<'o>(
+    ids: &'o Interned<DocId>,
+    first: &'o DocId,
+    second: &'o DocId,
+) -> impl Fn(&Ends) -> Ordering + 'o {
+    |(a, b)| ids.key(*a).cmp(first).then_with(|| ids.key(*b).cmp(second))
 }
 
-/// The least possible key with this document: no id is less than "\0".
-fn least(document: &DocId) -> PairKey {
-    (document.clone(), DocId::new("\0").expect("one byte is an id"))
+fn cloned((a, b): (&DocId, &DocId)) -> (DocId, DocId) {
+    (a.clone(), b.clone())
+}
+
+fn known((a, b): (&DocId, &DocId), held: &PairDetails) -> KnownPair {
+    KnownPair { a: a.clone(), b: b.clone(), held: *held }
 }
 
 /// The range in which a similarity is counted.

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::KnownPair;
-use super::pairs::{PairDetails, PairKey};
+use super::pairs::PairDetails;
 use dupflow_core::doc::DocId;
 
 /// By what pairs are ranked.
@@ -35,7 +35,7 @@ impl RankedBy {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RankPosition {
     rank: Reverse<u64>,
-    pair: PairKey,
+    pair: (DocId, DocId),
 }
 
 impl RankPosition {
@@ -66,7 +66,7 @@ impl Ranking {
         Self { by, after, limit, first: BTreeMap::new(), is_cut: false }
     }
 
-    pub(crate) fn add(&mut self, (a, b): &PairKey, held: &PairDetails) {
+    pub(crate) fn add(&mut self, (a, b): (&DocId, &DocId), held: &PairDetails) {
         let rank = Reverse(self.by.rank(held));
         // Most pairs are decided by their rank alone, without a copy of their ids.
         let is_before =
