@@ -195,8 +195,8 @@ impl PairMap {
 
     /// The pairs without a record that has been read: from now on they are known to be there by this epoch.
     pub(crate) fn settle(&mut self, by: Epoch) -> Vec<KnownPair> {
-        let Self { ids, held, .. } = self;
-        let unread = held.iter_mut().filter(|(_, held)| held.age() == Since::unread());
+        let Self { ids, held: all, .. } = self;
+        let unread = all.iter_mut().filter(|(_, held)| held.age() == Since::unread());
         let settled = unread.map(|((a, b), held)| {
             *held = PairDetails::new(held.similarity, Since::by(by), held.cause);
             known((ids.key(*a), ids.key(*b)), held)
