@@ -11,6 +11,7 @@ pub mod intake;
 pub mod kafka;
 pub mod mark;
 pub mod owned;
+pub mod posted;
 pub mod rewrite;
 pub mod sinks;
 pub mod state;

@@ -11,6 +11,7 @@ use dupflow_core::block::HotBlocks;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::Evidence;
 use dupflow_core::time::Clock;
+use dupflow_run::door::DocumentDoor;
 use dupflow_run::metrics::Metrics;
 use dupflow_run::query::QueryQueue;
 use dupflow_run::status::Status;
@@ -32,6 +33,8 @@ pub struct MonitoredRun {
     pub queries: Option<Arc<QueryQueue>>,
     /// The watch list; only in the process that writes the output.
     pub watch: Option<Arc<dyn WatchBook>>,
+    /// Takes documents, if that is the source of the run; only in the process that writes the output.
+    pub door: Option<Arc<dyn DocumentDoor>>,
     /// Reads texts again from their source.
     pub texts: Option<Arc<dyn TextReader>>,
     /// Finds the passages that two texts share.
@@ -162,6 +165,7 @@ impl MonitoredRun {
             view: None,
             queries: None,
             watch: None,
+            door: None,
             texts: None,
             compare: None,
             pipeline: Pipeline {

@@ -188,6 +188,7 @@ fn main() {
         start,
     };
     let job = RunJob {
+        door: None,
         stages,
         source: Box::new(source),
         first_epoch: 1,

@@ -20,6 +20,7 @@ mod follow;
 mod history;
 #[cfg(all(feature = "webhook", target_os = "linux"))]
 mod hook_files;
+mod post;
 #[cfg(feature = "webhook")]
 mod receiver;
 mod reference;

@@ -157,7 +157,7 @@ fn a_run_that_is_not_live_yet_has_no_pairs() {
 #[test]
 fn other_paths_and_methods_are_refused() {
     let watched = Watched::new(MonitorLimits::default());
-    for path in ["/metrics/", "/metrics/x", "/../metrics", "/Health", "/documents", "/documents/a/b"] {
+    for path in ["/metrics/", "/metrics/x", "/../metrics", "/Health", "/document/", "/documents/a/b"] {
         assert_eq!(get(watched.address(), path).code, 404, "{path}");
     }
     let post = "POST /metrics HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\nconnection: close\r\n\r\nx";

@@ -38,6 +38,8 @@ pub struct InputLayout {
     /// Whether ids are addresses of web pages, of which the canonical form is the id of the document. A
     /// record whose id is none, or that has no id, is a bad record.
     pub canonical_url: bool,
+    /// Whether a record without an id is a bad record, whatever the first one has.
+    pub needs_ids: bool,
 }
 
 impl Default for InputLayout {
@@ -56,6 +58,7 @@ impl Default for InputLayout {
             warc_not_found: NotFoundRule::Skip,
             ids: IdRule::Once,
             canonical_url: false,
+            needs_ids: false,
         }
     }
 }
@@ -126,9 +129,10 @@ impl InputLayout {
         )
     }
 
-    /// Whether a record without an id is a bad record: the user named its field, or ids are addresses.
+    /// Whether a record without an id is a bad record: ids are asked for, the user named their field, or they
+    /// are addresses.
     pub(crate) fn needs_id(&self) -> bool {
-        self.needs_address() || self.id != Self::default().id && self.ids != IdRule::File
+        self.needs_address() || self.needs_ids || self.id != Self::default().id && self.ids != IdRule::File
     }
 
     /// Whether ids of records are addresses.

@@ -64,6 +64,11 @@ impl Input {
         Self { place, layout: Arc::default() }
     }
 
+    /// A file that is read in this way, whether it is there or not.
+    pub fn file(path: &Path, layout: InputLayout) -> Self {
+        Self { place: InputPlace::File(path.to_owned()), layout: Arc::new(layout) }
+    }
+
     /// How its records are read.
     pub fn layout(&self) -> &InputLayout {
         &self.layout

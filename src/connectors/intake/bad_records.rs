@@ -127,6 +127,11 @@ impl BadRecords {
         Self { on_error, with_epoch: true, ..Self::default() }
     }
 
+    /// As [`Self::with_epochs`], of records that are reported once more: none is logged.
+    pub(crate) fn looked_at() -> Self {
+        Self { is_quiet: true, ..Self::with_epochs(OnError::Count) }
+    }
+
     /// No records so far. None is logged, and the records of each input are counted.
     pub(crate) fn tallied() -> Self {
         Self { is_quiet: true, tallies: Mutex::new(Some(Tallies::default())), ..Self::default() }

@@ -138,7 +138,7 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let deployment = problems.take(deployment);
     if let Some(Some(deployment)) = &deployment {
         reference::apply_frozen(plan.as_mut(), deployment, false, &mut problems);
-        let found = args.connect.then(|| Input::resolve(deployment.inputs(), deployment.layout()));
+        let found = args.connect.then(|| deployment.resolve());
         let named = || deployment.inputs().iter().map(|path| Input::at(path)).collect();
         let inputs = found.and_then(|found| problems.take(found)).unwrap_or_else(named);
         if args.connect {

@@ -7,7 +7,9 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
 
-use super::{clusters, compare, deltas, documents, export, pairs, plain, similar, status, views, watches};
+use super::{
+    clusters, compare, deltas, documents, export, pairs, plain, posted, similar, status, views, watches,
+};
 use crate::guard::access::{COOKIE, is_open};
 
 /// A run of dupflow: its pairs of near-duplicate documents, its clusters, its counters.
@@ -38,6 +40,7 @@ use crate::guard::access::{COOKIE, is_open};
         clusters::cluster_by,
         deltas::deltas,
         similar::similar,
+        posted::post,
         views::views,
         views::view,
         watches::watches,

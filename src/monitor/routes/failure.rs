@@ -31,6 +31,11 @@ impl ErrorAnswer {
         Self { again: Some(again), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, error) }
     }
 
+    /// More than the run takes: 429, with the seconds after which the client may retry.
+    pub(super) fn too_many(error: impl Into<String>, again: u64) -> Self {
+        Self { again: Some(again), ..Self::new(StatusCode::TOO_MANY_REQUESTS, error) }
+    }
+
     pub(super) fn missing(error: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, error)
     }

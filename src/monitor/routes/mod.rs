@@ -10,6 +10,7 @@ mod failure;
 mod hot;
 mod pairs;
 mod plain;
+mod posted;
 mod similar;
 mod status;
 mod views;
@@ -177,6 +178,7 @@ fn table() -> Vec<Route> {
         ("/history", &[], get(status::history)),
         ("/document", &["id"], get(documents::document_by)),
         ("/document/text", &["id", "most"], get(documents::text_by)),
+        ("/documents", &["wait"], post(posted::post)),
         ("/documents/{id}", &[], get(documents::document)),
         ("/documents/{id}/text", &[], get(documents::text)),
         ("/compare", &["a", "b"], get(compare::compare)),

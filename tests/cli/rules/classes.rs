@@ -56,6 +56,8 @@ pub(super) const CLASSES: &[(&str, Class)] = &[
     ("source.row_security", Nothing),
     // What happens to documents of inputs that are gone: `arrivals`.
     ("source.gone", Nothing),
+    ("source.journal", Inputs),
+    ("source.waiting", Nothing),
     ("csv.delimiter", Documents),
     ("csv.escape", Documents),
     ("csv.quote", Documents),

@@ -430,6 +430,7 @@ fn declared() -> BTreeSet<String> {
     for file in [
         "deployment/keys.rs",
         "deployment/tables.rs",
+        "deployment/source/http.rs",
         "deployment/source/reference.rs",
         "deployment/watch/mod.rs",
         "pipeline/keys.rs",

@@ -1,6 +1,7 @@
 //! Follows a file: reads on as it grows, until the run is stopped.
 //!
-//! The file is polled with one system call each time, between waits on the queue. A position in a followed
+//! The file is polled with one system call each time, between waits on the queue. Of a file that this process
+//! writes itself, a journal, only what is durable is read. A position in a followed
 //! file is the number of a record, as in every file. So the file must only grow. If it is truncated,
 //! rewritten, or replaced by another file, the run ends with an error after everything readable has been
 //! read. Otherwise a restart could not find its position in the other file, and would silently skip records.
@@ -9,12 +10,14 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use crate::intake::{Closed, PARTITION, Queue, ReadEnd, SourceError};
 
-/// Time between two polls of the file.
+/// Time between two polls of the file, and of a journal.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOK_AT_JOURNAL_EVERY: Duration = Duration::from_millis(1);
 
 /// Bytes before the position that must equal those that were read.
 const KEPT_BYTES: usize = 4096;
@@ -31,16 +34,25 @@ pub(crate) struct Followed {
     tail: Vec<u8>,
     /// Length and modification time of the file when [`Self::tail`] was last compared with it.
     compared: Option<(u64, Option<SystemTime>)>,
+    /// How many bytes are durable, of a journal.
+    durable: Option<Arc<AtomicU64>>,
 }
 
 impl Followed {
-    /// Follows the file at this path, which has just been opened.
+    /// Follows the file at this path, which has just been opened; `durable` is of a journal.
     ///
     /// # Errors
     /// If its metadata cannot be read.
-    pub(crate) fn at(path: PathBuf, name: Arc<str>) -> io::Result<Self> {
+    pub(crate) fn at(path: PathBuf, name: Arc<str>, durable: Option<Arc<AtomicU64>>) -> io::Result<Self> {
         let found = fs::metadata(&path)?;
-        Ok(Self { path, name, file: which(&found), is_replaced: false, tail: Vec::new(), compared: None })
+        let (file, tail) = (which(&found), Vec::new());
+        Ok(Self { path, name, file, is_replaced: false, tail, compared: None, durable })
+    }
+
+    /// How many bytes may be read after the first `read`.
+    pub(crate) fn readable(&self, read: u64) -> usize {
+        let durable = self.durable.as_ref().map_or(u64::MAX, |durable| durable.load(Ordering::Acquire));
+        usize::try_from(durable.saturating_sub(read)).unwrap_or(usize::MAX)
     }
 
     /// Records that these bytes have been read, after all earlier ones.
@@ -75,7 +87,7 @@ impl Followed {
                         return Err(self.lost(&what));
                     }
                     self.compared = Some(state);
-                    if found.len() > read {
+                    if found.len() > read && self.readable(read) > 0 {
                         return Ok(());
                     }
                 }
@@ -94,7 +106,9 @@ impl Followed {
                 }
                 Err(error) => return Err(self.lost(&format!("cannot be looked at: {error}"))),
             }
-            queue.pause(LOOK_EVERY).map_err(|Closed| ReadEnd::Closed)?;
+            let pause = if self.durable.is_some() { LOOK_AT_JOURNAL_EVERY } else { LOOK_EVERY };
+            let is_due = || self.durable.is_some() && self.readable(read) > 0;
+            queue.pause_until(pause, is_due).map_err(|Closed| ReadEnd::Closed)?;
         }
     }
 

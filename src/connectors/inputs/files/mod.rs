@@ -17,6 +17,7 @@ mod revisits;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::input::Input;
 use super::known::{self, GoneInputs, PastReading};
@@ -45,6 +46,8 @@ pub struct Files {
     pub share: Share,
     /// Whether the last input is read on as it grows.
     pub follow: bool,
+    /// How many bytes of the last input are durable, if that is a journal which this process writes.
+    pub durable: Option<Arc<AtomicU64>>,
     /// How many of the first inputs are a reference.
     pub reference: usize,
     /// The columns of the text, and further ones that are read with it.
@@ -75,6 +78,7 @@ impl Files {
             speed: Speed::Max,
             share: Share::ALL,
             follow: false,
+            durable: None,
             reference: 0,
             columns: columns.into(),
             places: Arc::default(),
@@ -238,7 +242,9 @@ impl SourceReader for FilesReader {
         reading.list = list.as_deref();
         let read = read.and_then(|()| reading.known());
         let read = read.and_then(|()| before.iter().try_for_each(|input| reading.input(input)));
-        let read = read.and_then(|()| last.iter().try_for_each(|input| reading.follow(input)));
+        let read = read.and_then(|()| {
+            last.iter().try_for_each(|input| reading.follow(input, self.files.durable.as_ref()))
+        });
         places.end(reading.cutter.position().offset);
         if read.is_ok() && queue.line(PARTITION) == Some(u64::MAX) {
             // The run may have ended meanwhile.

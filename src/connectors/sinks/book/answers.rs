@@ -9,7 +9,7 @@ use super::record::{Decision, DecisionMode, LastDecisions};
 use crate::mark::Mark;
 use crate::sinks::rows::cluster_json::ReportChange;
 use dupflow_core::cluster::{ClusterReport, Clusters};
-use dupflow_core::doc::{DocChange, UpsertedDoc};
+use dupflow_core::doc::{DocChange, DocId, UpsertedDoc};
 use dupflow_core::pair::Delta;
 use dupflow_run::metrics::Metrics;
 
@@ -124,6 +124,12 @@ impl Book {
             .unwrap_or_default();
         let clusters = clusters.as_mut().map(|clusters| clusters.advance(reports)).unwrap_or_default();
         BookChanges { clusters, decisions }
+    }
+
+    /// The decision of a document now; `None` if it is not alive, or decisions are not asked for.
+    pub(crate) fn decision(&mut self, id: &DocId) -> Option<Decision> {
+        let Self { pairs, decisions, .. } = self;
+        decisions.as_ref()?.present(id, pairs)
     }
 
     /// What else this commit has to write: the correction of the output, once `mark` says that all pairs have

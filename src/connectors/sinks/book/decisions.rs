@@ -226,6 +226,12 @@ impl Decisions {
         self.memberships.settle();
     }
 
+    /// The decision of a live document.
+    pub(super) fn present(&self, id: &DocId, pairs: &mut Clusters) -> Option<Decision> {
+        let Facts { position, .. } = self.alive.get(id)?;
+        Some(self.decision(id, Some(*position), pairs))
+    }
+
     /// The decision of a document at this moment.
     fn decision(&self, id: &DocId, position: Option<Position>, pairs: &mut Clusters) -> Decision {
         let repetition = self.alive.contains_key(id).then(|| self.repetition(id, pairs));

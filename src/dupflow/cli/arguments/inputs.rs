@@ -232,6 +232,7 @@ impl ColumnArgs {
             warc_not_found: self.warc_not_found.unwrap_or_default(),
             ids: self.ids.unwrap_or_default(),
             canonical_url: self.canonical_url,
+            needs_ids: false,
         }
     }
 }

@@ -142,6 +142,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
             speed: Speed::REAL,
             follow: false,
             gone: GoneInputs::default(),
+            posted: None,
         }),
         fields: FieldRules::default(),
         commit: EpochLimits::default(),

@@ -204,6 +204,7 @@ impl Args {
                 speed: self.speed,
                 follow: false,
                 gone: GoneInputs::default(),
+                posted: None,
             }),
             fields,
             commit: EpochLimits::default(),

@@ -98,8 +98,7 @@ pub(super) fn run(
     let mut plan = problems.take(args.pipeline.load_of_documents());
     let environment = |name: &str| std::env::var(name).ok();
     let mut deployment = problems.take(Deployment::load(&args.config, &environment));
-    let resolve = |place: &Deployment| Input::resolve(place.inputs(), place.layout());
-    let inputs = deployment.as_ref().and_then(|place| problems.take(resolve(place)));
+    let inputs = deployment.as_ref().and_then(|place| problems.take(place.resolve()));
     let processes = args.processes.read(&mut problems);
     if let Some(deployment) = &mut deployment {
         if args.dry_run.is_some() {

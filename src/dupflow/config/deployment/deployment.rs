@@ -21,9 +21,10 @@ use super::storage::{self, DeadLetterConfig, SpillConfig, StateConfig};
 use super::views::{self, ViewConfig};
 use super::watch::{self, WatchConfig};
 use super::{broker, values};
-use crate::config::settings::{ConfigError, ConfigValue, FileSettings, read_file};
+use crate::config::settings::{ConfigError, ConfigValue, FileSettings, ProblemKind, read_file};
 use dupflow_connectors::formats::InputLayout;
-use dupflow_connectors::intake::{EpochLimits, InputFile};
+use dupflow_connectors::inputs::Input;
+use dupflow_connectors::intake::{EpochLimits, InputFile, SourceError};
 use dupflow_connectors::kafka::broker::Connection;
 use dupflow_core::doc::fields::FieldRules;
 
@@ -162,6 +163,13 @@ impl Deployment {
             output: first,
             others,
         };
+        if deployment.files().is_some_and(|files| files.posted.is_some())
+            && deployment.monitor.is_none()
+            && settings.sound(&["source.kind", "monitor.listen"])
+        {
+            let what = "documents are posted to the address of the page: set monitor.listen";
+            settings.problem("source.kind", ProblemKind::Contradiction(what.to_owned()));
+        }
         storage::check_history(settings, deployment.state.as_ref(), deployment.monitor.as_ref());
         let (names, topics) = (deployment.side_names(), deployment.other_topics());
         outputs::check_side_names(settings, &deployment.output.place, &names, &topics);
@@ -178,6 +186,23 @@ impl Deployment {
     /// The files that are read, if the source is some.
     pub fn files(&self) -> Option<&FilesSource> {
         self.source.as_a()
+    }
+
+    /// The journal of what clients post, and the most bytes of bodies that wait, if the source is that.
+    pub fn posted(&self) -> Option<(&Path, usize)> {
+        let files = self.files()?;
+        Some((files.inputs.first()?, files.posted?))
+    }
+
+    /// The files that are read, as they are found; empty if a topic or a table is. A journal may be missing.
+    ///
+    /// # Errors
+    /// If they cannot be found.
+    pub fn resolve(&self) -> Result<Vec<Input>, SourceError> {
+        match self.posted() {
+            Some((journal, _)) => Ok(vec![Input::file(journal, self.layout())]),
+            None => Input::resolve(self.inputs(), self.layout()),
+        }
     }
 
     /// How records of files are mapped to documents.

@@ -1,6 +1,6 @@
 //! The keys of a deployment file.
 
-use super::source::{QUOTE_EXPECTED, reference};
+use super::source::{QUOTE_EXPECTED, http, reference};
 use super::{monitor, outputs, tables, views, watch};
 use crate::config::settings::DeploymentKey;
 use dupflow_connectors::intake::EpochRule;
@@ -16,6 +16,7 @@ pub(in crate::config) const KEYS: &[&[DeploymentKey]] = &[
     &views::KEYS,
     &watch::KEYS,
     &reference::KEYS,
+    &http::KEYS,
 ];
 
 /// The keys of all other modules of this folder.
@@ -28,7 +29,10 @@ const OWN_KEYS: &[DeploymentKey] = &[
     },
     DeploymentKey { name: "spill.path", expected: "a path, or \"\" for a folder beside the state" },
     DeploymentKey { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },
-    DeploymentKey { name: "source.kind", expected: "\"files\", \"kafka\", \"sqlite\" or \"postgres\"" },
+    DeploymentKey {
+        name: "source.kind",
+        expected: "\"files\", \"kafka\", \"sqlite\", \"postgres\" or \"http\"",
+    },
     DeploymentKey {
         name: "source.inputs",
         expected: "a list of paths, at least one; \"-\" is standard input",

@@ -31,6 +31,14 @@ pub enum AssembleError {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// The journal of what clients post cannot be opened.
+    #[error("the journal {path:?}")]
+    Journal {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The watch list cannot be read, or a file of it cannot be opened.
     #[error("{key}: {what}")]
     Watch {

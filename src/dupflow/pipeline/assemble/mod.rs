@@ -3,6 +3,7 @@
 mod error;
 mod fields;
 mod mode;
+mod posted;
 mod reference;
 mod sink;
 mod source;
@@ -32,6 +33,7 @@ use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, InputFile, Share, Source};
 use dupflow_connectors::owned::OwnedFile;
+use dupflow_connectors::posted::Door;
 use dupflow_connectors::sinks::answers::{Subject, Written};
 use dupflow_connectors::sinks::{BookMetrics, ItemCountsSlot, LetterFile, ListCountsSlot, Sink};
 use dupflow_connectors::state::{self, SharedState, StoredState};
@@ -39,11 +41,13 @@ use dupflow_core::description::Description;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::time::{Clock, SystemClock};
 use dupflow_engine::dataflow::{Stages, described_fields};
+use dupflow_run::door::DocumentDoor;
 use dupflow_run::metrics::Metrics;
 use dupflow_run::query::QueryQueue;
 use dupflow_run::status::Status;
 use fields::held_views;
 use sink::SinkParts;
+use source::{SourceParts, source};
 
 impl RunJob {
     /// The job of a plan without a past, in one process: its first epoch is 1, pairs carry no evidence, bad
@@ -52,6 +56,7 @@ impl RunJob {
         Self {
             stages: stages(plan, false),
             source,
+            door: None,
             first_epoch: 1,
             bad: Arc::new(BadRecords::new(plan.on_error, None)),
             sink,
@@ -135,6 +140,11 @@ impl RunJob {
         let others = others.map(|other| other_output(parts, other, described_reference.as_deref()));
         continuity.others = others.collect::<Result<_, _>>()?;
         continuity.table.clone_from(&deployment.output.table);
+        let door = posted::door(parts, mode, writes)?;
+        let durable = door.as_ref().map(Door::durable);
+        if let Some(door) = &door {
+            continuity.others.push(posted::output(door, parts));
+        }
         let status = Status::new(index, count, workers);
         status.name_bad_reasons(BadRecord::ALL.map(BadRecord::reason));
         Ok(Self {
@@ -151,7 +161,14 @@ impl RunJob {
                 reference,
             },
             publication,
-            source: source::source(plan, deployment, &stages.fields, inputs, places, share, mode),
+            source: source(
+                plan,
+                deployment,
+                mode,
+                &stages.fields,
+                SourceParts { inputs, places, share, durable },
+            ),
+            door: door.map(|door| Arc::new(door) as Arc<dyn DocumentDoor>),
             stages,
             first_epoch: 1,
             continuity,

@@ -1,6 +1,7 @@
 //! The source of a deployment.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::mode::Mode;
 use crate::config::{Deployment, Plan, SourceSettings};
@@ -9,23 +10,30 @@ use dupflow_connectors::intake::{Share, Source};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::text::TextColumns;
 
-/// The source of a deployment, for documents that hold these fields. `places` is filled by the source of
-/// files.
+/// What a source reads.
+pub(super) struct SourceParts {
+    pub(super) inputs: Vec<Input>,
+    /// Filled by the source of files.
+    pub(super) places: Arc<RecordIndex>,
+    pub(super) share: Share,
+    /// How many bytes of a journal are durable, if this process writes it.
+    pub(super) durable: Option<Arc<AtomicU64>>,
+}
+
+/// The source of a deployment, for documents that hold these fields.
 pub(super) fn source(
     plan: &Plan,
     deployment: &Deployment,
-    held: &FieldRules,
-    inputs: Vec<Input>,
-    places: Arc<RecordIndex>,
-    share: Share,
     mode: &Mode,
+    held: &FieldRules,
+    SourceParts { inputs, places, share, durable }: SourceParts,
 ) -> Box<dyn Source> {
-    let own = plan.scheme.text.columns();
     deployment.source.open(SourceSettings {
         inputs,
         against: deployment.against,
-        columns: TextColumns { further: held.with_columns(own.further), ..own },
+        columns: columns(plan, held),
         share,
+        durable,
         places,
         // A replay that is resumed has a note of its inputs.
         lists: matches!(mode, Mode::Run { .. }) || mode.begins_anew(deployment),
@@ -33,4 +41,10 @@ pub(super) fn source(
         limits: deployment.commit,
         connection: &deployment.kafka,
     })
+}
+
+/// The columns of the text, and of the fields that documents hold.
+pub(super) fn columns(plan: &Plan, held: &FieldRules) -> TextColumns {
+    let own = plan.scheme.text.columns();
+    TextColumns { further: held.with_columns(own.further), ..own }
 }

@@ -53,7 +53,10 @@ impl InputReading<'_> {
             let is_skipped = self.cutter.skips();
             let mut buffer = self.cutter.buffer();
             // The longest line, and one byte for the newline.
-            let window = &available[..available.len().min(self.longest + 1 - (buffer.len() - start))];
+            let held = buffer.len() - start;
+            let readable =
+                self.followed.as_ref().map_or(usize::MAX, |file| file.readable(passed + held as u64));
+            let window = &available[..available.len().min(self.longest + 1 - held).min(readable)];
             let length = line_length(window);
             buffer.extend_from_slice(&window[..length]);
             if let Some(followed) = &mut self.followed {

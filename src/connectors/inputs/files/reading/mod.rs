@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use walkdir::DirEntry;
 
@@ -72,13 +72,13 @@ pub(crate) struct InputReading<'r> {
 }
 
 impl InputReading<'_> {
-    /// Reads a file to its end, and on as it grows.
-    pub(crate) fn follow(&mut self, input: &Input) -> Result<(), ReadEnd> {
+    /// Reads a file to its end, and on as it grows; of a journal only the bytes that are `durable`.
+    pub(crate) fn follow(&mut self, input: &Input, durable: Option<&Arc<AtomicU64>>) -> Result<(), ReadEnd> {
         let failed = |what: String| SourceError::Failed { input: input.name(), what };
         let InputPlace::File(path) = &input.place else {
             return Err(failed("only a file can be followed (source.follow)".to_owned()).into());
         };
-        let followed = Followed::at(path.clone(), input.name());
+        let followed = Followed::at(path.clone(), input.name(), durable.cloned());
         self.followed = Some(followed.map_err(|error| failed(format!("it cannot be followed: {error}")))?);
         self.input(input)
     }

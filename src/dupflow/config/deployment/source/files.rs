@@ -21,7 +21,7 @@ pub(super) const FILES: SourceKind = SourceKind {
 const KEYS: &[&str] = &[
     "source.inputs",
     "source.files_from",
-    "source.epoch",
+    EPOCH_KEY,
     "source.speed",
     "source.max_bad",
     "source.max_unread",
@@ -34,7 +34,8 @@ const KEYS: &[&str] = &[
     "warc.id",
     "warc.not_found",
 ];
-const CANONICAL_KEY: &str = "source.canonical_url";
+pub(super) const EPOCH_KEY: &str = "source.epoch";
+pub(super) const CANONICAL_KEY: &str = "source.canonical_url";
 const GONE_KEY: &str = "source.gone";
 /// Also a key of tables, which are followed too.
 const FOLLOW_KEY: &str = "source.follow";
@@ -67,9 +68,11 @@ pub struct FilesSource {
     pub follow: bool,
     /// What a later run does if inputs are gone that were read.
     pub gone: GoneInputs,
+    /// If the input is the journal of what clients post: most bytes of bodies that wait for their answers.
+    pub posted: Option<usize>,
 }
 
-const SOURCE_LAYOUT: LayoutKeys = LayoutKeys {
+pub(super) const SOURCE_LAYOUT: LayoutKeys = LayoutKeys {
     format: "source.format",
     id: "source.id_path",
     text: "source.text_path",
@@ -89,6 +92,7 @@ const SOURCE_LAYOUT: LayoutKeys = LayoutKeys {
 impl SourcePlace for FilesSource {
     fn name(&self) -> String {
         match self.inputs.len() {
+            _ if self.posted.is_some() => "what clients post".to_owned(),
             1 => "1 input".to_owned(),
             inputs => format!("{inputs} inputs"),
         }
@@ -155,6 +159,7 @@ impl SourcePlace for FilesSource {
         let files = Files::new(of.inputs, self.epoch, of.columns).shared(of.share).with_reference(of.against);
         let mut files = if of.lists { files.continued(self.gone) } else { files };
         (files.speed, files.follow, files.places) = (self.speed, self.follow, of.places);
+        files.durable = of.durable;
         Box::new(files)
     }
 }
@@ -188,7 +193,7 @@ fn read(settings: &mut FileSettings) -> FilesSource {
     for missing in inputs.iter().filter_map(|input| unreadable(input)) {
         settings.problem("source.inputs", ProblemKind::Contradiction(missing));
     }
-    let epoch = settings.read("source.epoch", |v| v.text()?.parse().ok()).unwrap_or(EpochRule::LIVE);
+    let epoch = settings.read(EPOCH_KEY, |v| v.text()?.parse().ok()).unwrap_or(EpochRule::LIVE);
     let follow = settings.read(FOLLOW_KEY, ConfigValue::boolean).unwrap_or_default();
     if follow {
         note_followed(settings, &inputs, epoch);
@@ -200,6 +205,7 @@ fn read(settings: &mut FileSettings) -> FilesSource {
         epoch,
         follow,
         gone: gone(settings),
+        posted: None,
         speed: settings.read("source.speed", |v| v.text()?.parse().ok()).unwrap_or_default(),
     }
 }

@@ -53,6 +53,7 @@ pub(super) fn layout(settings: &mut FileSettings, keys: &LayoutKeys) -> InputLay
             .unwrap_or_default(),
         ids: ids(settings, keys),
         canonical_url: settings.read(keys.canonical_url, ConfigValue::boolean).unwrap_or_default(),
+        needs_ids: false,
         warc_not_found: keys
             .warc_not_found
             .and_then(|key| settings.choose(key, &NOT_FOUND, &[]))

@@ -3,6 +3,7 @@
 
 mod database;
 mod files;
+pub(super) mod http;
 mod layout;
 mod limits;
 mod place;

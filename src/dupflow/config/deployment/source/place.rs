@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use crate::config::deployment::kind::Kind;
@@ -70,6 +71,8 @@ pub struct SourceSettings<'a> {
     pub columns: TextColumns,
     /// The part that this process reads.
     pub share: Share,
+    /// How many bytes of the last input are durable, if this process writes it.
+    pub durable: Option<Arc<AtomicU64>>,
     /// Filled while files are read.
     pub places: Arc<RecordIndex>,
     /// Whether inputs are listed in marks, and continued by them.

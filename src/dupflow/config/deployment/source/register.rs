@@ -2,13 +2,14 @@
 
 use super::limits::reject_text;
 use super::place::{SourceConfig, SourceKind};
-use super::{database, files, topic};
+use super::{database, files, http, topic};
 use crate::config::deployment::kind::Kind;
 use crate::config::settings::FileSettings;
 use dupflow_core::doc::fields::FieldRules;
 
 /// The kinds, each in a file of its own; the first one is the default.
-static SOURCES: [SourceKind; 4] = [files::FILES, topic::KAFKA, database::SQLITE, database::POSTGRES];
+static SOURCES: [SourceKind; 5] =
+    [files::FILES, topic::KAFKA, database::SQLITE, database::POSTGRES, http::HTTP];
 
 impl SourceConfig {
     /// Reads the tables `[source]`, `[csv]` and `[warc]`.

@@ -38,8 +38,8 @@ fn values_of_variables_are_never_printed() {
             "l.toml:4: source.inputs: the variable MISSING of the environment is not \
             set; \"${MISSING:-default}\" gives a \
              default",
-            "l.toml:5: source.kind: found \"queue\", expected \"files\", \"kafka\", \"sqlite\" \
-            or \"postgres\"",
+            "l.toml:5: source.kind: found \"queue\", expected \"files\", \"kafka\", \"sqlite\", \
+             \"postgres\" or \"http\"",
             "l.toml:6: source.epoch: found \"${SECRET}\", expected \"events:N\", \"every:T\" with T as \
             in \"100ms\", \
              \"events:N,every:T\", \"ts\" or \"all\"",

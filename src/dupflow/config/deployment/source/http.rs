@@ -1,0 +1,61 @@
+//! Documents that clients post: a journal of their lines, which is read as a file that grows.
+
+use super::files::{CANONICAL_KEY, EPOCH_KEY, FilesSource, SOURCE_LAYOUT, SURROGATES_KEY};
+use super::layout::layout;
+use super::place::{SourceConfig, SourceKind};
+use crate::config::deployment::monitor::without_monitor;
+use crate::config::deployment::values::path;
+use crate::config::settings::{DeploymentKey, FileSettings};
+use dupflow_connectors::formats::{FileFormat, InputLayout};
+use dupflow_connectors::inputs::GoneInputs;
+use dupflow_connectors::intake::{EpochRule, Speed};
+
+pub(super) const HTTP: SourceKind = SourceKind {
+    name: "http",
+    keys: &[&KEY_NAMES],
+    missing: || (!cfg!(feature = "monitor")).then(without_monitor),
+    read: |settings, _| SourceConfig::new(read(settings)),
+};
+
+/// The keys of this source alone.
+pub(in crate::config::deployment) const KEYS: [DeploymentKey; 2] = [
+    DeploymentKey { name: "source.journal", expected: "a path" },
+    DeploymentKey { name: "source.waiting", expected: "a whole number of bytes from 1024 to 2^40" },
+];
+const KEY_NAMES: [&str; 10] = [
+    JOURNAL_KEY,
+    WAITING_KEY,
+    EPOCH_KEY,
+    CANONICAL_KEY,
+    "source.text_path",
+    "source.id_path",
+    "source.ts_path",
+    "source.op_path",
+    "source.max_bad",
+    SURROGATES_KEY,
+];
+const JOURNAL_KEY: &str = "source.journal";
+const WAITING_KEY: &str = "source.waiting";
+
+/// How long an epoch lasts, in milliseconds: so long a client waits for those that follow it.
+const EPOCH: &str = "events:1000,every:5ms";
+
+fn read(settings: &mut FileSettings) -> FilesSource {
+    let journal = settings.read(JOURNAL_KEY, path).filter(|path| !path.as_os_str().is_empty());
+    if journal.is_none() && settings.sound(&["source.kind", JOURNAL_KEY]) {
+        settings.missing(JOURNAL_KEY);
+    }
+    let waiting = settings.read(WAITING_KEY, |value| value.integer(1024..=1 << 40)).unwrap_or(64 << 20);
+    let epoch = settings.read(EPOCH_KEY, |v| v.text()?.parse().ok());
+    let lines = Some(FileFormat::usual());
+    FilesSource {
+        inputs: journal.into_iter().collect(),
+        files_from: None,
+        layout: InputLayout { format: lines, needs_ids: true, ..layout(settings, &SOURCE_LAYOUT) },
+        epoch: epoch.unwrap_or_else(|| EPOCH.parse().unwrap_or(EpochRule::LIVE)),
+        speed: Speed::Max,
+        follow: true,
+        gone: GoneInputs::Refuse,
+        posted: Some(waiting),
+    }
+}

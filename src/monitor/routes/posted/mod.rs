@@ -1,0 +1,128 @@
+//! The route that takes documents.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use utoipa::{IntoParams, ToSchema};
+
+use super::similar::read_body;
+use super::{ErrorAnswer, RouteState};
+use crate::guard::refusals::RefusalReason;
+use dupflow_run::door::{PostRefusal, PostedLines};
+
+/// How long the run may take for an answer. It takes milliseconds, or as long as the run is not live.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// How a body is posted.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PostQuery {
+    /// `none`: the answer comes when the documents are stored, and says where. Without it, when the epochs
+    /// are durable in the output, and says what was found.
+    #[param(inline)]
+    wait: Option<WaitText>,
+}
+
+/// What a post waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum WaitText {
+    None,
+}
+
+/// Takes documents: JSON Lines, one event on each line, or one JSON object; `Content-Encoding` may be gzip or
+/// zstd. The answer has one line for each, in their order. Sent again, they change nothing.
+///
+/// A line of the answer is the decision of a document, `{"id":…,"epoch":…,"at":…,"ended":true}` of one that
+/// is deleted, `{"id":…,"offset":…}` with `wait=none`, or `{"line":…,"bad":…}` of a bad record.
+#[utoipa::path(
+    post, path = "/documents",
+    params(PostQuery),
+    request_body(content((String = "application/x-ndjson"))),
+    responses(
+        (status = 200, description = "What was found.", body = String, content_type = "application/x-ndjson"),
+        (
+            status = 202, description = "They are stored, and not decided yet.", body = String,
+            content_type = "application/x-ndjson",
+        ),
+        (
+            status = 400, description = "The body is wrong; if all of its lines are bad records, why.",
+            body = ErrorAnswer,
+        ),
+        (status = 408, description = "The body came too slowly.", body = ErrorAnswer),
+        (status = 413, description = "The body is too large.", body = ErrorAnswer),
+        (status = 415, description = "No such encoding.", body = ErrorAnswer),
+        (status = 429, description = "Too many documents wait.", body = ErrorAnswer),
+        (status = 501, description = "The source of this run is another one.", body = ErrorAnswer),
+        (status = 503, description = "They cannot be stored, or the run ends.", body = ErrorAnswer),
+    ),
+)]
+pub(super) async fn post(
+    State(state): State<Arc<RouteState>>,
+    query: Result<Query<PostQuery>, QueryRejection>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ErrorAnswer> {
+    let Query(query) = query.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
+    let door = state.subject.door.clone().ok_or_else(|| ErrorAnswer::not_here("documents to post"))?;
+    check_encoding(&headers)?;
+    // The permit is taken before the body is read, since it takes memory.
+    let permit = Arc::clone(&state.bodies).try_acquire_owned().map_err(|_| {
+        state.refusals.add(RefusalReason::Bodies);
+        ErrorAnswer::too_many("too many bodies are read", 1)
+    })?;
+    let (most, waits) = (state.limits.body_bytes, query.wait.is_none());
+    let bytes = read_body(&state, body).await?.to_vec();
+    let (reply, answer) = oneshot::channel();
+    // Who has gone away gets no answer.
+    let reply = Box::new(move |posted| drop(reply.send(posted)));
+    let posted = tokio::task::spawn_blocking(move || {
+        door.post(bytes, most, waits, reply);
+        drop(permit);
+    });
+    posted.await.map_err(|_| refused(&PostRefusal::Ended))?;
+    let Ok(answer) = timeout(ANSWER, answer).await else {
+        return Ok(lines(StatusCode::ACCEPTED, "{\"stored\":true}\n".to_owned()));
+    };
+    let PostedLines { answers, bad } =
+        answer.unwrap_or(Err(PostRefusal::Ended)).map_err(|why| refused(&why))?;
+    let status = match (waits, bad == answers.len()) {
+        (_, true) => StatusCode::BAD_REQUEST,
+        (true, _) => StatusCode::OK,
+        (false, _) => StatusCode::ACCEPTED,
+    };
+    Ok(lines(status, answers.into_iter().map(|line| line + "\n").collect()))
+}
+
+/// A body is decompressed by its first bytes; another encoding would be a bad record.
+fn check_encoding(headers: &HeaderMap) -> Result<(), ErrorAnswer> {
+    let is_known = |encoding: &str| ["identity", "gzip", "x-gzip", "zstd"].contains(&encoding);
+    let mut encodings = headers.get_all(header::CONTENT_ENCODING).iter();
+    let are_known = encodings.all(|encoding| {
+        encoding.to_str().is_ok_and(|encoding| is_known(&encoding.trim().to_ascii_lowercase()))
+    });
+    let what = "content-encoding: expected gzip, zstd or none";
+    if are_known { Ok(()) } else { Err(ErrorAnswer::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, what)) }
+}
+
+fn lines(status: StatusCode, lines: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/x-ndjson")], lines).into_response()
+}
+
+fn refused(why: &PostRefusal) -> ErrorAnswer {
+    match why {
+        PostRefusal::Empty | PostRefusal::Damaged(_) => ErrorAnswer::wrong(why.to_string()),
+        PostRefusal::TooLarge(_) => ErrorAnswer::new(StatusCode::PAYLOAD_TOO_LARGE, why.to_string()),
+        PostRefusal::Full => ErrorAnswer::too_many(why.to_string(), 1),
+        PostRefusal::NotStored(_) | PostRefusal::Ended => ErrorAnswer::busy(why.to_string(), 5),
+    }
+}

@@ -1,0 +1,49 @@
+//! The door of a run whose documents are posted by clients.
+//!
+//! In: the body of a request, one event a line. Out: for each line what became of it, once that is known.
+//! Neither side blocks: the reply is a function.
+
+use thiserror::Error;
+
+/// Takes the documents of clients.
+pub trait DocumentDoor: Send + Sync {
+    /// Takes the lines of a body, which may be compressed with gzip or zstd; decompressed they have `most`
+    /// bytes at most. What was taken is durable when `reply` is called, and is in the corpus by then, unless
+    /// `waits` is false.
+    fn post(&self, body: Vec<u8>, most: usize, waits: bool, reply: PostReply);
+}
+
+/// Receives the reply; must neither block nor panic.
+pub type PostReply = Box<dyn FnOnce(Result<PostedLines, PostRefusal>) + Send>;
+
+/// What became of the lines of a body.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PostedLines {
+    /// One JSON object for each line, in their order.
+    pub answers: Vec<String>,
+    /// How many of them are bad records.
+    pub bad: usize,
+}
+
+/// Why nothing of a body was taken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PostRefusal {
+    /// It has no line.
+    #[error("the body has no line")]
+    Empty,
+    /// It cannot be decompressed.
+    #[error("the body cannot be decompressed: {0}")]
+    Damaged(String),
+    /// It has too many bytes.
+    #[error("the body has more than {0} bytes, decompressed (monitor.body_bytes)")]
+    TooLarge(usize),
+    /// Too much waits.
+    #[error("too many documents wait (source.waiting)")]
+    Full,
+    /// It cannot be stored.
+    #[error("the documents cannot be stored: {0}")]
+    NotStored(String),
+    /// The run ends.
+    #[error("the run ends")]
+    Ended,
+}
