@@ -237,7 +237,7 @@ impl Scene<'_> {
             }
             if self.options.compacted && [self.options.kills / 4, self.options.kills / 2].contains(&kill) {
                 let grown = partitions.load(Ordering::SeqCst) + 1;
-                self.broker.admin().grow(&self.input, grown as usize).unwrap();
+                self.broker.grow(&self.input, grown);
                 println!("the input has {grown} partitions");
                 partitions.store(grown, Ordering::SeqCst);
             }

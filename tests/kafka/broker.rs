@@ -172,6 +172,15 @@ impl Broker {
         }
     }
 
+    /// Adds partitions to a topic; returns when producers can find them.
+    pub(crate) fn grow(&self, topic: &str, partitions: u32) {
+        let (admin, end) = (self.admin(), Instant::now() + BOUND);
+        admin.grow(topic, partitions as usize).unwrap();
+        while admin.find(topic).unwrap().is_none_or(|found| found.partitions < partitions) {
+            assert!(Instant::now() < end, "{topic} has not grown");
+        }
+    }
+
     /// Deletes a topic and creates another one under the same name.
     pub(crate) fn remake(&self, topic: &str, partitions: u32) {
         let (admin, end) = (self.admin(), Instant::now() + BOUND);

@@ -484,7 +484,7 @@ fn a_partition_added_while_running(broker: &Broker) {
     let mut output = scene.output();
     let mut run = scene.run(&[]);
     output.until(&mut run, &["a b"]);
-    broker.admin().grow(&scene.input, 2).unwrap();
+    broker.grow(&scene.input, 2);
     put(&scene, 1, &[("x", 2), ("y", 2)]);
     output.until(&mut run, &["a b", "x y"]);
     run.stop();
@@ -498,7 +498,7 @@ fn a_partition_added_between_two_runs(broker: &Broker) {
     let mut run = scene.run(&[]);
     output.until(&mut run, &["a b"]);
     run.stop();
-    broker.admin().grow(&scene.input, 2).unwrap();
+    broker.grow(&scene.input, 2);
     put(&scene, 1, &[("x", 2), ("y", 2)]);
     let mut run = scene.run(&[]);
     output.until(&mut run, &["a b", "x y"]);

@@ -263,7 +263,7 @@ fn partitions_are_added(broker: &Broker) {
     let mut output = scene.output();
     let mut run = scene.run(&[]);
     output.until(&mut run, &["a b"]);
-    broker.admin().grow(&scene.input, 3).unwrap();
+    broker.grow(&scene.input, 3);
     put(&scene, 2, &[("c", 1)]);
     output.until(&mut run, &["a b", "a c", "b c"]);
     run.stop();

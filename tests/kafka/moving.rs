@@ -74,7 +74,7 @@ fn ids_move_when_partitions_are_added(broker: &Broker) {
     let mut output = scene.output();
     let mut run = scene.run(&[]);
     output.until(&mut run, &["a b", "a c", "b c", "d e"]);
-    broker.admin().grow(&scene.input, 5).unwrap();
+    broker.grow(&scene.input, 5);
     // Other partitions, lower and higher: an update, a delete, a new document.
     put(&scene, 10, &[(0, "a", two), (0, "b", None), (3, "d", three), (4, "g", three)]);
     output.until(&mut run, &["a e", "d f", "d g", "f g"]);
@@ -110,7 +110,7 @@ fn times_in_rows_do_not_move_ids(broker: &Broker) {
     let mut output = scene.output();
     let mut run = scene.run(&[]);
     output.until(&mut run, &["a b", "a c", "b c"]);
-    broker.admin().grow(&scene.input, 5).unwrap();
+    broker.grow(&scene.input, 5);
     put_rows(&scene, 10, &[(0, "a", two), (0, "d", two), (4, "b", None)]);
     output.until(&mut run, &["a d"]);
     stop(run, 1);

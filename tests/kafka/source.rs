@@ -288,7 +288,7 @@ fn new_partitions(broker: &Broker) {
     writer.texts(&topic, 0, &[("a", "t")]);
     let mut reading = Reading::from_start(kafka(broker, &topic, Start::Latest));
     reading.until("a position", |reading| reading.next.contains_key(&0));
-    broker.admin().grow(&topic, 3).unwrap();
+    broker.grow(&topic, 3);
     // Also records written before the partition is found: it is read from its first record, whatever `start`
     // is.
     let late = broker.writer();
