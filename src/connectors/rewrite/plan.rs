@@ -42,7 +42,7 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
                 continue;
             }
         };
-        let Reopened { format, text, records, .. } = opened;
+        let Reopened { format, records, .. } = opened;
         let is_packed = !matches!(records, RawRecords::Bytes(_));
         let header = match records {
             RawRecords::Bytes(raw) => {
@@ -52,7 +52,9 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
             }
             #[cfg(feature = "parquet")]
             RawRecords::RowGroups(rows) => match ParquetCopy::open(rows) {
-                Ok(rows) => row_groups(settings, columns.as_ref(), (&name, &text), rows, &mut problems),
+                Ok(rows) => {
+                    row_groups(settings, columns.as_ref(), (&name, &opened.text), rows, &mut problems)
+                }
                 Err(error) => {
                     note(error);
                     continue;
