@@ -3,6 +3,7 @@
 mod canonical_url;
 pub mod credential;
 pub mod digest;
+pub mod durable;
 pub mod failpoint;
 pub mod formats;
 pub mod inputs;

@@ -107,7 +107,7 @@ fn every_output_holds_what_it_would_hold_alone() {
             (20, &[DELTAS, CLUSTERS, TABLES, KEEP][..]),
             (20, &[DELTAS, CLUSTERS, TABLES, KEEP]),
             (40, &[DELTAS, CLUSTERS, DECISIONS, TABLES]),
-            // Taken out, and the input goes on.
+            // Taken out, and the input grows.
             (60, &[DELTAS, PAIRS]),
             // Put back, in another order.
             (60, &[DELTAS, TABLES, DECISIONS, CLUSTERS, KEEP]),
@@ -212,7 +212,7 @@ fn an_output_that_cannot_be_written_is_left_behind_and_corrected() {
         assert_eq!(held(), before, "they hold what they held");
         marks.iter().for_each(|mark| std::fs::remove_dir(mark).unwrap());
         drop(lock);
-        // No event comes meanwhile.
+        // There is no event meanwhile.
         run.until(&place, says("the output is back, and holds what the first one holds", 3 * round));
         all.iter().for_each(|output| check(&place, output));
     }

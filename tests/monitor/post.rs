@@ -1,7 +1,7 @@
 //! Documents that clients post.
 //!
 //! Bug classes: a document that was answered and is lost, or is there twice; an answer that is of another
-//! document, or comes before the output has it; a body that is taken in part; a body that waits for ever; a
+//! document, or is sent before the output has it; a body that is taken in part; a body that waits for ever; a
 //! file of others that is taken for a journal.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,6 +100,10 @@ fn each_line_is_answered_when_it_is_in_the_output() {
     assert_eq!(told[2], serde_json::json!({"line": 3, "bad": "missing_text"}));
     assert_eq!((&told[3]["pairs"], &told[3]["offset"]), (&0.into(), &3.into()));
 
+    // As some editors begin a file.
+    let marked = lines(&post(&process, "\u{feff}{\"id\":\"b\",\"op\":\"delete\"}\r\n"));
+    assert_eq!(marked[0]["ended"], true);
+    assert_eq!(lines(&post(&process, &upsert("b", 1, 2)))[0]["of"], "a");
     // One object over several lines.
     let one = lines(&post(&process, &format!("{{\n \"id\": \"e\",\r\n \"text\": \"{}\"\n}}", text(2, 2))));
     assert_eq!((one.len(), &one[0]["of"]), (1, &"d".into()));
@@ -115,7 +119,7 @@ fn each_line_is_answered_when_it_is_in_the_output() {
     let packed = try_post(process.address, "/documents", "content-encoding: zstd\r\n", &packed).unwrap();
     assert_eq!((packed.code, &lines(&packed)[0]["id"]), (200, &"f".into()));
     let stored = try_post(process.address, "/documents?wait=none", "", upsert("g", 3, 2).as_bytes()).unwrap();
-    assert_eq!((stored.code, lines(&stored)), (202, vec![serde_json::json!({"id": "g", "offset": 8})]));
+    assert_eq!((stored.code, lines(&stored)), (202, vec![serde_json::json!({"id": "g", "offset": 10})]));
     assert_eq!(lines(&post(&process, &upsert("h", 3, 3)))[0]["pairs"], 2);
 
     for (body, headers, code, why) in [
@@ -144,13 +148,25 @@ fn each_line_is_answered_when_it_is_in_the_output() {
 #[test]
 fn too_many_bytes_that_wait_are_refused() {
     let place = Place::new();
-    configure(&place, "waiting = 1024\n");
+    configure(&place, "waiting = 1024\nepoch = \"every:60s\"\n");
     let process = place.start("run -c run.toml");
-    let body = upsert("a", 1, 1).repeat(5);
-    let answer = post(&process, &body);
-    assert!(answer.code == 429 && answer.head.contains("retry-after: 1"), "{answer:?}");
-    assert_eq!(post(&process, &upsert("a", 1, 1)).code, 200, "nothing of the other waits");
-    assert_eq!(place.read("posted.jsonl").lines().count(), 2);
+    thread::scope(|scope| {
+        let to = process.address;
+        // A body that is alone may have any size; it waits for the end of its epoch.
+        let body = upsert("a", 1, 1).repeat(5);
+        let waits = scope.spawn(move || try_post(to, "/documents", "", body.as_bytes()));
+        while place.read("posted.jsonl").lines().count() < 6 {
+            thread::park_timeout(Duration::from_millis(5));
+        }
+        let answer = post(&process, &upsert("b", 1, 1));
+        assert!(answer.code == 429 && answer.head.contains("retry-after: 1"), "{answer:?}");
+        let metrics = get(to, "/metrics").body;
+        assert!(metrics.contains("dupflow_requests_refused_total{reason=\"waiting\"} 1\n"), "{metrics}");
+        // What has been read is finished, and answered.
+        assert_eq!(process.interrupt().code(), Some(0));
+        assert!(waits.join().unwrap().is_none_or(|told| [200, 503].contains(&told.code)));
+    });
+    assert_eq!(place.read("posted.jsonl").lines().count(), 6, "nothing of the other was taken");
 }
 
 /// Runs are killed while clients post, and post again what was not answered.
@@ -219,15 +235,68 @@ fn a_torn_line_is_cut_off_and_a_file_of_others_is_left_alone() {
     );
     let (code, log) = place.done("run -c other.toml");
     assert!(code == Some(1) && log.contains("posted.jsonl") && log.contains("another run"), "{log}");
+    place.write("same.toml", &place.read("run.toml").replace("out.jsonl", "posted.jsonl"));
+    let (same, why) = place.done("run -c same.toml");
+    assert!(same == Some(2) && why.contains("source.journal"), "{why}");
     drop(process);
 
     for others in [upsert("a", 1, 1), "{\"id\":\"x\"".to_owned()] {
         let other = Place::new();
         configure(&other, "");
         other.write("posted.jsonl", &others);
-        let (ended, why) = other.done("run -c run.toml");
-        assert!(ended == Some(1) && why.contains("begins with an empty line: name another file"), "{why}");
+        let (ended, no_journal) = other.done("run -c run.toml");
+        assert!(ended == Some(1) && no_journal.contains("empty line: name another file"), "{no_journal}");
         assert_eq!(other.read("posted.jsonl"), others);
+    }
+}
+
+/// What was posted is only in the journal, and in a state.
+#[test]
+fn a_journal_that_is_not_as_it_was_is_refused_kept_or_deleted() {
+    for change in ["missing", "another", "cut"] {
+        let place = Place::new();
+        configure(&place, "");
+        let process = place.start("run -c run.toml");
+        post(&process, &(upsert("a", 1, 1) + &upsert("b", 1, 2)));
+        post(&process, &(upsert("c", 2, 1) + &upsert("d", 2, 2)));
+        assert_eq!(process.interrupt().code(), Some(0));
+        let journal = place.path("posted.jsonl");
+        let spoil = || {
+            std::fs::copy(&journal, place.path("away")).unwrap();
+            match change {
+                "missing" => std::fs::remove_file(&journal).unwrap(),
+                "another" => place.write("posted.jsonl", &format!("\n{}", upsert("x", 9, 1))),
+                _ => place.write("posted.jsonl", &format!("\n{}{}", upsert("a", 1, 1), upsert("b", 1, 2))),
+            }
+        };
+        spoil();
+        let (refused, why) = place.done("run -c run.toml");
+        assert!(
+            refused == Some(1) && why.contains("put them back as they were; source.gone"),
+            "{change}: {why}"
+        );
+        std::fs::copy(place.path("away"), &journal).unwrap();
+        let again = place.start("run -c run.toml");
+        assert_eq!(lines(&post(&again, &upsert("e", 1, 3)))[0]["pairs"], 2, "{change}");
+        assert_eq!(again.interrupt().code(), Some(0));
+
+        spoil();
+        let before = place.read("out.jsonl");
+        configure(&place, "gone = \"keep\"\n");
+        let kept = place.start("run -c run.toml");
+        assert_eq!(lines(&post(&kept, &upsert("f", 1, 4)))[0]["pairs"], 3, "{change}");
+        assert!(place.read("out.jsonl").starts_with(&before), "{change}");
+        assert_eq!(kept.interrupt().code(), Some(0));
+        let kept_twice = place.start("run -c run.toml");
+        assert_eq!(lines(&post(&kept_twice, &upsert("g", 1, 5)))[0]["pairs"], 4, "{change}");
+        assert_eq!(kept_twice.interrupt().code(), Some(0));
+
+        configure(&place, "gone = \"delete\"\n");
+        std::fs::remove_file(&journal).unwrap();
+        let anew = place.start("run -c run.toml");
+        assert_eq!(lines(&post(&anew, &upsert("h", 1, 6)))[0]["pairs"], 0, "{change}");
+        assert_eq!(anew.interrupt().code(), Some(0));
+        assert_eq!(pairs(&place, "out.jsonl").len(), 0, "{change}");
     }
 }
 
@@ -249,9 +318,19 @@ fn another_source_takes_no_documents_and_a_door_needs_an_address() {
     for why in ["source.journal", "set monitor.listen", "source.format"] {
         assert!(log.contains(why), "{why}: {log}");
     }
+    configure(&place, "");
+    place.write("run.toml", &(place.read("run.toml") + "[reference]\ninputs = [\"feed.jsonl\"]\n"));
+    let (refused, problems) = place.done("run -c run.toml --set output.on_error=fail");
+    assert_eq!(refused, Some(2), "{problems}");
+    for why in ["source.kind: does not go with reference.inputs", "output.on_error: \"fail\" does not go"] {
+        assert!(problems.contains(why), "{why}: {problems}");
+    }
+    configure(&place, "epoch = \"events:10\"\ngone = \"keep\"\n");
+    let (endless, never) = place.done("run -c run.toml");
+    assert!(endless == Some(2) && never.contains("say after which time too"), "{never}");
 }
 
-/// A client that goes away leaves nothing behind.
+/// A client that closes its connection leaves nothing behind.
 #[test]
 fn half_a_body_is_not_taken() {
     let place = Place::new();

@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use super::folder::{PartitionRows, folder_kinds};
 use super::input::{Input, InputPlace, unreadable};
 use crate::digest::{DigestedReader, StreamDigest};
+use crate::durable::{Durable, DurablePart};
 use crate::formats;
 use crate::formats::{
     Compression, FeedReader, FileFormat, FileKind, IdRule, InMemory, InputLayout, InputProgress, Metered,
@@ -56,6 +57,8 @@ pub(crate) struct Opening<'o> {
     pub(crate) failure: &'o ReadFailure,
     /// Receives the stored bytes that are read in order, if they are to be digested.
     pub(crate) digest: Option<StreamDigest>,
+    /// What is durable of it, if it is a journal; no more is read.
+    pub(crate) durable: Option<Arc<Durable>>,
 }
 
 /// The format of a file, and its compression: "warc, gzip".
@@ -99,7 +102,7 @@ impl Opening<'_> {
                     }
                 })?;
                 let is_file = file.metadata()?.is_file();
-                self.stream(input, file, is_file)
+                self.stream(input, DurablePart::new(file, self.durable.clone()), is_file)
             }
             InputPlace::Memory(_, bytes) => self.stream(input, io::Cursor::new(Arc::clone(bytes)), true),
             #[cfg(feature = "object-store")]

@@ -8,9 +8,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use super::journal::{Journal, JournalRules};
-use super::waiting::{Held, PostedSink, Waiting};
+use super::waiting::{Held, PostedSink, Waiting, WaitingBody};
+use crate::durable::Durable;
 use crate::formats::{InputLayout, MAX_RECORD_BYTES, decompressed};
 use crate::intake::is_blank;
+use serde::de::IgnoredAny;
+
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::text::TextColumns;
@@ -41,11 +44,14 @@ pub struct Door {
     /// Bytes that wait, and how many may.
     held: Arc<AtomicUsize>,
     most_held: usize,
-    durable: Arc<AtomicU64>,
+    durable: Arc<Durable>,
+    /// How many bodies were posted.
+    posted: AtomicU64,
 }
 
 /// A body that is to be stored.
 struct PostedBody {
+    number: u64,
     /// Its lines, each with its end.
     lines: Vec<u8>,
     held: Held,
@@ -59,18 +65,24 @@ impl Door {
     /// # Errors
     /// Any error of the journal.
     pub fn open(of: DoorSettings<'_>) -> io::Result<Self> {
-        let (durable, waiting) = (Arc::<AtomicU64>::default(), Arc::<Waiting>::default());
+        let (durable, waiting) = (Arc::<Durable>::default(), Arc::<Waiting>::default());
         let DoorSettings { path, layout, columns, fields, waiting: most_held } = of;
         let journal = Journal::open(path, JournalRules { layout, columns, fields }, Arc::clone(&durable))?;
         let (bodies, received) = channel();
         let answered = Arc::clone(&waiting);
-        let keep = move || keep(journal, &received, &answered);
+        let begun = Arc::clone(&durable);
+        let keep = move || {
+            // A run that is refused, since its journal is not as it was read, takes nothing.
+            if begun.wait_for_reader() {
+                keep(journal, &received, &answered);
+            }
+        };
         thread::Builder::new().name("journal".to_owned()).spawn(keep)?;
-        Ok(Self { bodies, waiting, held: Arc::default(), most_held, durable })
+        Ok(Self { bodies, waiting, held: Arc::default(), most_held, durable, posted: AtomicU64::new(0) })
     }
 
-    /// How many bytes of the journal are durable; the reader must not read beyond.
-    pub fn durable(&self) -> Arc<AtomicU64> {
+    /// What of the journal is durable; the reader must not read beyond.
+    pub fn durable(&self) -> Arc<Durable> {
         Arc::clone(&self.durable)
     }
 
@@ -89,16 +101,28 @@ impl Door {
 }
 
 impl DocumentDoor for Door {
-    fn post(&self, body: Vec<u8>, most: usize, waits: bool, reply: PostReply) {
+    fn post(&self, body: Vec<u8>, most: usize, waits: bool, reply: PostReply) -> u64 {
+        let number = self.posted.fetch_add(1, Ordering::Relaxed);
         match self.take(body, most) {
             Err(refusal) => reply(Err(refusal)),
             Ok((lines, held)) => {
-                let sent = self.bodies.send(PostedBody { lines, held, waits, reply });
+                let sent = self.bodies.send(PostedBody { number, lines, held, waits, reply });
                 if let Err(unsent) = sent {
                     (unsent.0.reply)(Err(PostRefusal::Ended));
                 }
             }
         }
+        number
+    }
+
+    fn leave(&self, body: u64) {
+        self.waiting.leave(body);
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.durable.read(false);
     }
 }
 
@@ -111,14 +135,13 @@ fn lines(body: Vec<u8>, most: usize) -> Result<Vec<u8>, PostRefusal> {
     if bytes.len() > most {
         return Err(PostRefusal::TooLarge(most));
     }
-    let whole: Result<serde_json::Value, _> = serde_json::from_slice(&bytes);
-    if whole.is_ok_and(|value| value.is_object()) {
-        // One object over several lines: line ends are between its tokens only.
-        bytes.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
-    }
-    let mut lines = Vec::with_capacity(bytes.len() + 1);
-    for line in bytes.split(|byte| *byte == b'\n').filter(|line| !is_blank(line)) {
-        lines.extend_from_slice(line.trim_ascii());
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes).trim_ascii();
+    // One object may have several lines: their ends are between its tokens only.
+    let is_object = text.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(text).is_ok();
+    let in_line = |byte: &u8| if is_object && matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };
+    let mut lines = Vec::with_capacity(text.len() + 1);
+    for line in text.split(|byte| *byte == b'\n' && !is_object).filter(|line| !is_blank(line)) {
+        lines.extend(line.trim_ascii().iter().map(in_line));
         lines.push(b'\n');
     }
     if lines.is_empty() { Err(PostRefusal::Empty) } else { Ok(lines) }
@@ -126,21 +149,30 @@ fn lines(body: Vec<u8>, most: usize) -> Result<Vec<u8>, PostRefusal> {
 
 /// Writes bodies to the journal until there is no door any more.
 fn keep(mut journal: Journal, bodies: &Receiver<PostedBody>, waiting: &Waiting) {
+    let mut fails = false;
     while let Ok(earliest) = bodies.recv() {
         let group: Vec<_> = [earliest].into_iter().chain(bodies.try_iter().take(TOGETHER - 1)).collect();
         let all: Vec<u8> = group.iter().flat_map(|body| &body.lines).copied().collect();
         let mut group = Some(group);
         let stored = journal.append(&all, |mut first, found| {
             let mut found = found.into_iter();
-            for PostedBody { lines, held, waits, reply } in group.take().into_iter().flatten() {
+            for PostedBody { number, lines, held, waits, reply } in group.take().into_iter().flatten() {
                 let count = lines.iter().filter(|byte| **byte == b'\n').count();
                 let of_body: Vec<_> = found.by_ref().take(count).collect();
-                waiting.begin(first, of_body, held, waits, reply);
+                let body = WaitingBody::new(number, first, of_body, held, reply);
+                waiting.begin(body, waits);
                 first += count as u64;
             }
         });
+        let failed_before = std::mem::replace(&mut fails, stored.is_err());
         if let Err(error) = stored {
-            tracing::warn!(%error, "what was posted cannot be stored");
+            if !failed_before {
+                tracing::warn!(
+                    %error,
+                    "what is posted cannot be stored, and is refused; further failures are only counted, \
+                     until the journal can be written again"
+                );
+            }
             let refusal = PostRefusal::NotStored(error.to_string());
             group.into_iter().flatten().for_each(|body| (body.reply)(Err(refusal.clone())));
         }

@@ -6,8 +6,8 @@
 use std::io::{self, BufRead};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::durable::Durable;
 use crate::failpoint;
 use crate::formats::InputLayout;
 use crate::formats::feed::LineRules;
@@ -40,7 +40,7 @@ pub(super) struct Journal {
     name: Arc<str>,
     /// Lines so far: the position of the next one.
     lines: u64,
-    durable: Arc<AtomicU64>,
+    durable: Arc<Durable>,
     decoder: Decoder,
     rules: JournalRules,
     /// Known from the first object on.
@@ -48,16 +48,24 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens the file, or creates it. `durable` will be how many of its bytes are.
+    /// Opens the file, or creates it. `durable` is told how much of it is.
     ///
     /// # Errors
     /// Any error of the file; that another run has it open; that it is no journal.
-    pub(super) fn open(path: &Path, rules: JournalRules, durable: Arc<AtomicU64>) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, rules: JournalRules, durable: Arc<Durable>) -> io::Result<Self> {
         let file = OwnedFile::open(path)?;
         let decoder = Decoder::with_own(&rules.columns, &rules.fields);
         let name = path.to_string_lossy().into();
         let mut journal = Self { file, name, lines: 0, durable, decoder, rules, line_rules: None };
         let length = journal.read()?;
+        let torn = journal.file.size()?.saturating_sub(length);
+        if torn > 0 {
+            tracing::info!(
+                journal = &*journal.name,
+                bytes = torn,
+                "a torn line is cut off: it was not answered"
+            );
+        }
         journal.file.take(length)?;
         journal.file.cut()?;
         if length == 0 {
@@ -162,6 +170,6 @@ impl Journal {
     }
 
     fn is_durable(&self) {
-        self.durable.store(self.file.length(), Ordering::Release);
+        self.durable.set(self.file.length());
     }
 }

@@ -28,9 +28,9 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// `None` if there would be more than `most` of all.
+    /// `None` if there would be more than `most` of all. What is alone may have any size.
     pub(super) fn new(all: &Arc<AtomicUsize>, bytes: usize, most: usize) -> Option<Self> {
-        let add = |held: usize| held.checked_add(bytes).filter(|sum| *sum <= most);
+        let add = |held: usize| held.checked_add(bytes).filter(|sum| *sum <= most || held == 0);
         all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok()?;
         Some(Self { all: Arc::clone(all), bytes })
     }
@@ -53,7 +53,9 @@ struct WaitingBodies {
     has_ended: bool,
 }
 
-struct WaitingBody {
+/// A body whose lines are stored.
+pub(super) struct WaitingBody {
+    number: u64,
     /// The position of the first line that has no answer.
     next: u64,
     lines: std::vec::IntoIter<PostedLine>,
@@ -63,22 +65,10 @@ struct WaitingBody {
 }
 
 impl Waiting {
-    /// Answers the lines of a body when their epochs are durable, or at once if it does not wait.
-    pub(super) fn begin(
-        &self,
-        first: u64,
-        lines: Vec<PostedLine>,
-        held: Held,
-        waits: bool,
-        reply: PostReply,
-    ) {
-        let lines = lines.into_iter();
-        let mut body =
-            WaitingBody { next: first, lines, answered: PostedLines::default(), reply, _held: held };
+    /// Answers the lines of a body when they are durable in the output, or at once if it does not wait.
+    pub(super) fn begin(&self, body: WaitingBody, waits: bool) {
         if !waits {
-            body.answer(u64::MAX, |id, offset| json!({ "id": id, "offset": offset }).to_string());
-            (body.reply)(Ok(body.answered));
-            return;
+            return body.answer_as_stored();
         }
         let mut waiting = self.0.lock();
         if waiting.has_ended {
@@ -86,6 +76,15 @@ impl Waiting {
         } else {
             waiting.bodies.push(body);
         }
+    }
+
+    /// Answers a body that waits, if there is one of this number, as far as it is decided.
+    pub(super) fn leave(&self, number: u64) {
+        let mut waiting = self.0.lock();
+        let at = waiting.bodies.iter().position(|body| body.number == number);
+        let body = at.map(|at| waiting.bodies.swap_remove(at));
+        drop(waiting);
+        body.into_iter().for_each(WaitingBody::answer_as_stored);
     }
 
     /// The run has ended: what waits is stored, and not decided by it.
@@ -110,17 +109,31 @@ impl Waiting {
         waiting.bodies.iter_mut().for_each(|body| body.answer(next, &mut decide));
         let done: Vec<_> = waiting.bodies.extract_if(.., |body| body.lines.len() == 0).collect();
         drop(waiting);
-        done.into_iter().for_each(|body| (body.reply)(Ok(body.answered)));
+        for WaitingBody { answered, reply, .. } in done {
+            reply(Ok(PostedLines { are_decided: true, ..answered }));
+        }
     }
 }
 
 impl WaitingBody {
+    /// The first of the lines is at this position.
+    pub(super) fn new(number: u64, first: u64, lines: Vec<PostedLine>, held: Held, reply: PostReply) -> Self {
+        let (lines, answered) = (lines.into_iter(), PostedLines::default());
+        Self { number, next: first, lines, answered, reply, _held: held }
+    }
+
+    /// Answers all lines that have no answer by where they are stored.
+    fn answer_as_stored(mut self) {
+        self.answer(u64::MAX, |id, offset| json!({ "id": id, "offset": offset }).to_string());
+        (self.reply)(Ok(self.answered));
+    }
+
     /// Answers the lines before the position `end`.
     fn answer(&mut self, end: u64, mut of_event: impl FnMut(&DocId, u64) -> String) {
         while self.next < end
             && let Some(line) = self.lines.next()
         {
-            let PostedLines { answers, bad } = &mut self.answered;
+            let PostedLines { answers, bad, .. } = &mut self.answered;
             answers.push(match line {
                 PostedLine::Event(id) => of_event(&id, self.next),
                 PostedLine::Bad(reason) => {
@@ -188,5 +201,39 @@ impl Drop for PostedSink {
 impl std::fmt::Debug for PostedSink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PostedSink").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use dupflow_core::cluster::ClusterKind;
+
+    #[test]
+    fn a_body_that_is_left_says_what_is_decided_and_where_the_rest_is_stored() {
+        let (waiting, all) = (Waiting::default(), Arc::default());
+        let (tell, told) = channel();
+        let id = |name: &str| DocId::new(name).unwrap();
+        let lines = vec![
+            PostedLine::Event(id("a")),
+            PostedLine::Bad("not_json".to_owned()),
+            PostedLine::Event(id("b")),
+        ];
+        let held = Held::new(&all, 5, 3).expect("it is alone");
+        assert!(Held::new(&all, 1, 5).is_none());
+        let body = WaitingBody::new(7, 10, lines, held, Box::new(move |reply| tell.send(reply).unwrap()));
+        waiting.begin(body, true);
+        let mut book = Book::new(Clusters::new(ClusterKind::Components, 9));
+        let progress = Progress { next: [(PARTITION, 11)].into(), epoch: 3, ..Progress::default() };
+        waiting.answer(&progress, &mut book);
+        waiting.leave(6);
+        assert!(told.try_recv().is_err(), "it waits");
+        waiting.leave(7);
+        let PostedLines { answers, bad, are_decided } = told.recv().unwrap().unwrap();
+        assert!(answers[0].starts_with("{\"id\":\"a\",\"epoch\":3,\"at\":") && answers[0].ends_with("true}"));
+        assert_eq!(answers[1..], [r#"{"bad":"not_json","line":2}"#, r#"{"id":"b","offset":12}"#]);
+        assert_eq!((bad, are_decided, all.load(Ordering::Relaxed)), (1, false, 0));
     }
 }

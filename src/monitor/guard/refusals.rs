@@ -32,6 +32,10 @@ pub(crate) enum RefusalReason {
     Token,
     /// The token only permits to read.
     ReadOnly,
+    /// Too many bytes of posted documents wait.
+    Waiting,
+    /// What was posted cannot be stored.
+    NotStored,
 }
 
 impl RefusalReason {
@@ -46,7 +50,7 @@ impl RefusalReason {
     ];
 
     /// The reasons for all other requests, with their labels.
-    const REQUESTS: [(Self, &str); 7] = [
+    const REQUESTS: [(Self, &str); 9] = [
         (Self::Connections, "connections"),
         (Self::Streams, "streams"),
         (Self::Logins, "logins"),
@@ -54,12 +58,14 @@ impl RefusalReason {
         (Self::Site, "site"),
         (Self::Token, "token"),
         (Self::ReadOnly, "read_only"),
+        (Self::Waiting, "waiting"),
+        (Self::NotStored, "not_stored"),
     ];
 }
 
 /// The counts, indexed by [`RefusalReason`].
 #[derive(Debug, Default)]
-pub(crate) struct RefusalCounts([AtomicU64; 13]);
+pub(crate) struct RefusalCounts([AtomicU64; 15]);
 
 /// Counts with the labels of their reasons.
 pub(crate) type CountsByReason = Vec<(&'static str, u64)>;

@@ -9,8 +9,11 @@ use thiserror::Error;
 pub trait DocumentDoor: Send + Sync {
     /// Takes the lines of a body, which may be compressed with gzip or zstd; decompressed they have `most`
     /// bytes at most. What was taken is durable when `reply` is called, and is in the corpus by then, unless
-    /// `waits` is false.
-    fn post(&self, body: Vec<u8>, most: usize, waits: bool, reply: PostReply);
+    /// `waits` is false. Returns the number of the body.
+    fn post(&self, body: Vec<u8>, most: usize, waits: bool, reply: PostReply) -> u64;
+
+    /// Ends the wait of the body of this number: if its lines are stored, their reply is called.
+    fn leave(&self, body: u64);
 }
 
 /// Receives the reply; must neither block nor panic.
@@ -23,6 +26,8 @@ pub struct PostedLines {
     pub answers: Vec<String>,
     /// How many of them are bad records.
     pub bad: usize,
+    /// Whether all are decided; else some are only stored.
+    pub are_decided: bool,
 }
 
 /// Why nothing of a body was taken.

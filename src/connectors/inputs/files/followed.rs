@@ -1,23 +1,22 @@
 //! Follows a file: reads on as it grows, until the run is stopped.
 //!
 //! The file is polled with one system call each time, between waits on the queue. Of a file that this process
-//! writes itself, a journal, only what is durable is read. A position in a followed
-//! file is the number of a record, as in every file. So the file must only grow. If it is truncated,
-//! rewritten, or replaced by another file, the run ends with an error after everything readable has been
-//! read. Otherwise a restart could not find its position in the other file, and would silently skip records.
+//! writes itself, a journal, only what is durable is read, as soon as it is. A position in a followed file is
+//! the number of a record, as in every file. So the file must only grow. If it is truncated, rewritten, or
+//! replaced by another file, the run ends with an error after everything readable has been read. Otherwise a
+//! restart could not find its position in the other file, and would silently skip records.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use crate::durable::Durable;
 use crate::intake::{Closed, PARTITION, Queue, ReadEnd, SourceError};
 
-/// Time between two polls of the file, and of a journal.
+/// Time between two polls of the file.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-const LOOK_AT_JOURNAL_EVERY: Duration = Duration::from_millis(1);
 
 /// Bytes before the position that must equal those that were read.
 const KEPT_BYTES: usize = 4096;
@@ -34,8 +33,8 @@ pub(crate) struct Followed {
     tail: Vec<u8>,
     /// Length and modification time of the file when [`Self::tail`] was last compared with it.
     compared: Option<(u64, Option<SystemTime>)>,
-    /// How many bytes are durable, of a journal.
-    durable: Option<Arc<AtomicU64>>,
+    /// What is durable, of a journal.
+    durable: Option<Arc<Durable>>,
 }
 
 impl Followed {
@@ -43,16 +42,16 @@ impl Followed {
     ///
     /// # Errors
     /// If its metadata cannot be read.
-    pub(crate) fn at(path: PathBuf, name: Arc<str>, durable: Option<Arc<AtomicU64>>) -> io::Result<Self> {
+    pub(crate) fn at(path: PathBuf, name: Arc<str>, durable: Option<Arc<Durable>>) -> io::Result<Self> {
         let found = fs::metadata(&path)?;
         let (file, tail) = (which(&found), Vec::new());
+        durable.iter().for_each(|durable| durable.read(true));
         Ok(Self { path, name, file, is_replaced: false, tail, compared: None, durable })
     }
 
-    /// How many bytes may be read after the first `read`.
-    pub(crate) fn readable(&self, read: u64) -> usize {
-        let durable = self.durable.as_ref().map_or(u64::MAX, |durable| durable.load(Ordering::Acquire));
-        usize::try_from(durable.saturating_sub(read)).unwrap_or(usize::MAX)
+    /// What is durable, of a journal.
+    pub(crate) fn durable(&self) -> Option<Arc<Durable>> {
+        self.durable.clone()
     }
 
     /// Records that these bytes have been read, after all earlier ones.
@@ -87,7 +86,7 @@ impl Followed {
                         return Err(self.lost(&what));
                     }
                     self.compared = Some(state);
-                    if found.len() > read && self.readable(read) > 0 {
+                    if self.durable.as_ref().map_or(found.len(), |durable| durable.bytes()) > read {
                         return Ok(());
                     }
                 }
@@ -106,9 +105,15 @@ impl Followed {
                 }
                 Err(error) => return Err(self.lost(&format!("cannot be looked at: {error}"))),
             }
-            let pause = if self.durable.is_some() { LOOK_AT_JOURNAL_EVERY } else { LOOK_EVERY };
-            let is_due = || self.durable.is_some() && self.readable(read) > 0;
-            queue.pause_until(pause, is_due).map_err(|Closed| ReadEnd::Closed)?;
+            let pause = match &self.durable {
+                // Its writer says when there is more.
+                Some(durable) => {
+                    durable.wait_beyond(read, LOOK_EVERY);
+                    Duration::ZERO
+                }
+                None => LOOK_EVERY,
+            };
+            queue.pause(pause).map_err(|Closed| ReadEnd::Closed)?;
         }
     }
 

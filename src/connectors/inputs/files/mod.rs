@@ -17,11 +17,11 @@ mod revisits;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use super::input::Input;
 use super::known::{self, GoneInputs, PastReading};
 use super::texts::{FileTexts, RecordIndex};
+use crate::durable::Durable;
 use crate::formats::{IdRule, InputProgress, MAX_RECORD_BYTES, ReadFailure, RecordShape, ValueFormat};
 use crate::intake::{
     BadRecords, Cutter, EpochLimits, EpochRule, FileOrder, InputLog, PARTITION, PastInputs, Queue, ReadEnd,
@@ -46,8 +46,8 @@ pub struct Files {
     pub share: Share,
     /// Whether the last input is read on as it grows.
     pub follow: bool,
-    /// How many bytes of the last input are durable, if that is a journal which this process writes.
-    pub durable: Option<Arc<AtomicU64>>,
+    /// What is durable of the last input, if that is a journal which this process writes.
+    pub durable: Option<Arc<Durable>>,
     /// How many of the first inputs are a reference.
     pub reference: usize,
     /// The columns of the text, and further ones that are read with it.

@@ -77,6 +77,7 @@ impl FileTexts {
             waits: &waits,
             failure: &failure,
             digest: None,
+            durable: None,
         };
         match opening.open(&from.input).map_err(gone)? {
             Opened::Refused(why) => Err(NoText::Gone(format!("\"{name}\" cannot be read: {why}"))),

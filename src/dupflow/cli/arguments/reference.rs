@@ -244,6 +244,7 @@ pub(in crate::cli) fn apply_frozen(
             "the page has no pairs beside a reference",
         ),
         ("--processes", are_several, "one process takes a reference in"),
+        ("source.kind", deployment.posted().is_some(), "answers would be of documents of both sides"),
     ];
     for (key, _, why) in others.into_iter().filter(|(_, is_set, _)| *is_set) {
         problems.note(format_args!("{key}: does not go with reference.inputs: {why}"));

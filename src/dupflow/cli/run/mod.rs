@@ -35,6 +35,7 @@ use super::arguments::written::{self, ReadFile};
 use crate::config::{Deployment, OutputConfig, Plan, TablesPlace, WatchConfig};
 use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary, missing_fields};
 use dupflow_connectors::inputs::Input;
+use dupflow_connectors::intake::OnError;
 use dupflow_connectors::sinks::LetterFile;
 use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::time::SystemClock;
@@ -258,11 +259,18 @@ pub(super) fn note_conflicts(
             deployment.output.table
         ));
     }
+    if deployment.posted().is_some() && plan.is_some_and(|plan| plan.on_error == OnError::Fail) {
+        problems.note(
+            "output.on_error: \"fail\" does not go with source.kind = \"http\": a bad line of any client \
+             would end the run, and each start after it; it is answered with its reason",
+        );
+    }
     outputs().for_each(|output| note_output(plan, output, problems));
     let tables: Vec<_> =
         outputs().filter_map(|output| output.place.as_a::<TablesPlace>()?.address.file()).collect();
     let mut read = files.to_vec();
     read.extend(deployment.files_from().map(|path| ("the list source.files_from", path.to_owned())));
+    read.extend(deployment.posted().map(|(path, _)| ("the journal source.journal", path.to_owned())));
     read.extend(deployment.database_file().into_iter().flat_map(|path| written::database(path, &tables)));
     let of_outputs = written_by(deployment);
     views::note_conflicts(plan, deployment, false, problems);

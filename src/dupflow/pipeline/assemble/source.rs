@@ -1,10 +1,10 @@
 //! The source of a deployment.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use super::mode::Mode;
 use crate::config::{Deployment, Plan, SourceSettings};
+use dupflow_connectors::durable::Durable;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{Share, Source};
 use dupflow_core::doc::fields::FieldRules;
@@ -16,8 +16,8 @@ pub(super) struct SourceParts {
     /// Filled by the source of files.
     pub(super) places: Arc<RecordIndex>,
     pub(super) share: Share,
-    /// How many bytes of a journal are durable, if this process writes it.
-    pub(super) durable: Option<Arc<AtomicU64>>,
+    /// What is durable of a journal, if this process writes it.
+    pub(super) durable: Option<Arc<Durable>>,
 }
 
 /// The source of a deployment, for documents that hold these fields.

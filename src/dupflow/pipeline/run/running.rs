@@ -27,7 +27,7 @@ pub struct Running {
     pub(super) demands: Demands,
     /// What is written once the run has ended, each with the name of its output, if there are several.
     pub(super) ends: Vec<(Option<String>, EndOutput)>,
-    /// Where a replay is gone on with, if an earlier process began it.
+    /// Where a replay continues, if an earlier process began it.
     pub(super) resumed: Option<ResumedAt>,
     /// The readers, and the threads that wake the queue.
     pub(super) helpers: Vec<JoinHandle<()>>,

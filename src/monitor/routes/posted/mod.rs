@@ -21,13 +21,15 @@ use dupflow_run::door::{PostRefusal, PostedLines};
 /// How long the run may take for an answer. It takes milliseconds, or as long as the run is not live.
 const ANSWER: Duration = Duration::from_secs(30);
 
+const LATE: &str = "not within 30 s: the run has not begun to read, or the disk is slow";
+
 /// How a body is posted.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PostQuery {
-    /// `none`: the answer comes when the documents are stored, and says where. Without it, when the epochs
-    /// are durable in the output, and says what was found.
+    /// `none`: the answer is sent when the documents are stored, and says where. Without it, when they are
+    /// durable in the output, and says what was found.
     #[param(inline)]
     wait: Option<WaitText>,
 }
@@ -55,7 +57,8 @@ pub(super) enum WaitText {
             content_type = "application/x-ndjson",
         ),
         (
-            status = 400, description = "The body is wrong; if all of its lines are bad records, why.",
+            status = 400, description = "The body is wrong. If all of its lines are bad records, the answer \
+                has one line for each, as of 200.",
             body = ErrorAnswer,
         ),
         (status = 408, description = "The body came too slowly.", body = ErrorAnswer),
@@ -82,23 +85,28 @@ pub(super) async fn post(
     })?;
     let (most, waits) = (state.limits.body_bytes, query.wait.is_none());
     let bytes = read_body(&state, body).await?.to_vec();
-    let (reply, answer) = oneshot::channel();
-    // Who has gone away gets no answer.
+    let (reply, mut answer) = oneshot::channel();
+    // A client that has closed its connection gets no answer.
     let reply = Box::new(move |posted| drop(reply.send(posted)));
+    let posting = Arc::clone(&door);
     let posted = tokio::task::spawn_blocking(move || {
-        door.post(bytes, most, waits, reply);
+        let number = posting.post(bytes, most, waits, reply);
         drop(permit);
+        number
     });
-    posted.await.map_err(|_| refused(&PostRefusal::Ended))?;
-    let Ok(answer) = timeout(ANSWER, answer).await else {
-        return Ok(lines(StatusCode::ACCEPTED, "{\"stored\":true}\n".to_owned()));
+    let number = posted.await.map_err(|_| refused(&state, &PostRefusal::Ended))?;
+    let answer = match timeout(ANSWER, &mut answer).await {
+        Ok(answer) => answer.unwrap_or(Err(PostRefusal::Ended)),
+        Err(_) => {
+            door.leave(number);
+            answer.try_recv().unwrap_or_else(|_| Err(PostRefusal::NotStored(LATE.to_owned())))
+        }
     };
-    let PostedLines { answers, bad } =
-        answer.unwrap_or(Err(PostRefusal::Ended)).map_err(|why| refused(&why))?;
-    let status = match (waits, bad == answers.len()) {
-        (_, true) => StatusCode::BAD_REQUEST,
-        (true, _) => StatusCode::OK,
-        (false, _) => StatusCode::ACCEPTED,
+    let PostedLines { answers, bad, are_decided } = answer.map_err(|why| refused(&state, &why))?;
+    let status = match (bad == answers.len(), are_decided) {
+        (true, _) => StatusCode::BAD_REQUEST,
+        (_, true) => StatusCode::OK,
+        (_, false) => StatusCode::ACCEPTED,
     };
     Ok(lines(status, answers.into_iter().map(|line| line + "\n").collect()))
 }
@@ -118,7 +126,13 @@ fn lines(status: StatusCode, lines: String) -> Response {
     (status, [(header::CONTENT_TYPE, "application/x-ndjson")], lines).into_response()
 }
 
-fn refused(why: &PostRefusal) -> ErrorAnswer {
+fn refused(state: &RouteState, why: &PostRefusal) -> ErrorAnswer {
+    let reason = match why {
+        PostRefusal::Full => Some(RefusalReason::Waiting),
+        PostRefusal::NotStored(_) => Some(RefusalReason::NotStored),
+        _ => None,
+    };
+    reason.into_iter().for_each(|reason| state.refusals.add(reason));
     match why {
         PostRefusal::Empty | PostRefusal::Damaged(_) => ErrorAnswer::wrong(why.to_string()),
         PostRefusal::TooLarge(_) => ErrorAnswer::new(StatusCode::PAYLOAD_TOO_LARGE, why.to_string()),

@@ -54,9 +54,7 @@ impl InputReading<'_> {
             let mut buffer = self.cutter.buffer();
             // The longest line, and one byte for the newline.
             let held = buffer.len() - start;
-            let readable =
-                self.followed.as_ref().map_or(usize::MAX, |file| file.readable(passed + held as u64));
-            let window = &available[..available.len().min(self.longest + 1 - held).min(readable)];
+            let window = &available[..available.len().min(self.longest + 1 - held)];
             let length = line_length(window);
             buffer.extend_from_slice(&window[..length]);
             if let Some(followed) = &mut self.followed {

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use walkdir::DirEntry;
 
@@ -22,6 +22,7 @@ use super::followed::Followed;
 use super::revisits::Revisits;
 use crate::canonical_url::canonical_id;
 use crate::digest::{InputDigests, StreamDigest};
+use crate::durable::Durable;
 use crate::formats::{
     ArchiveRole, BadRecord, Damage, FailedRead, FeedReader, FileRow, IdRule, InputLayout, InputProgress,
     NextRow, ReadFailure, RecordPlace, RecordShape, RowReader, RowText, found, is_refusal, panicked,
@@ -72,8 +73,8 @@ pub(crate) struct InputReading<'r> {
 }
 
 impl InputReading<'_> {
-    /// Reads a file to its end, and on as it grows; of a journal only the bytes that are `durable`.
-    pub(crate) fn follow(&mut self, input: &Input, durable: Option<&Arc<AtomicU64>>) -> Result<(), ReadEnd> {
+    /// Reads a file to its end, and on as it grows; of a journal only what is `durable`.
+    pub(crate) fn follow(&mut self, input: &Input, durable: Option<&Arc<Durable>>) -> Result<(), ReadEnd> {
         let failed = |what: String| SourceError::Failed { input: input.name(), what };
         let InputPlace::File(path) = &input.place else {
             return Err(failed("only a file can be followed (source.follow)".to_owned()).into());
@@ -172,6 +173,7 @@ impl InputReading<'_> {
             waits: &self.waits,
             failure: &self.failure,
             digest: digest.clone(),
+            durable: self.followed.as_ref().and_then(Followed::durable),
         };
         let opened = opening.open(input);
         if let (Some(digests), Ok(Opened::Document(_))) = (self.digests, &opened) {
@@ -247,7 +249,8 @@ impl InputReading<'_> {
             }
             ArchiveRole::Revisit { .. } => {
                 let (columns, progress, waits) = (self.columns, &Arc::default(), &Arc::default());
-                let opening = Opening { columns, progress, waits, failure: &self.failure, digest: None };
+                let failure = &self.failure;
+                let opening = Opening { columns, progress, waits, failure, digest: None, durable: None };
                 self.revisits.resolve(row, columns, &opening)
             }
         }

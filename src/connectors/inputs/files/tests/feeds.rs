@@ -1,5 +1,7 @@
 //! Feeds of any form, length and damage, in reads of any size.
 
+use std::io::Seek as _;
+
 use super::*;
 
 #[test]
@@ -25,6 +27,42 @@ fn byte_order_marks_and_line_ends_do_not_matter() {
         assert_eq!((feed(empty, "events:1").records, feed(empty, "events:1").epochs), (0, 0));
         assert!(feed(empty, "all").batches.is_empty());
     }
+}
+
+/// Behind what is durable are lines that are taken back, as of an append that fails.
+#[test]
+fn of_a_journal_only_what_is_durable_is_read() {
+    const LINES: u64 = 3;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.jsonl");
+    let line = deletes(0, 1);
+    let other = "#".repeat(line.len() - 1) + "\n";
+    fs::write(&path, "").unwrap();
+    let mut writer = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let durable = Arc::<Durable>::default();
+    let inputs = Input::resolve(&[path], InputLayout::default()).unwrap();
+    let files = Files::new(inputs, "all".parse().unwrap(), Vec::new());
+    let files = Files { follow: true, durable: Some(Arc::clone(&durable)), ..files };
+    let (queue, bad) = (unbounded(), BadRecords::default());
+    std::thread::scope(|scope| {
+        scope.spawn(|| read(files, &queue, &bad).unwrap());
+        for lines in 1..=LINES {
+            // A half of the next line is no record yet.
+            let part = &line[..line.len() / 2];
+            writer.write_all([&*line, part, &other].concat().as_bytes()).unwrap();
+            durable.set(lines * line.len() as u64 + part.len() as u64);
+            writer.seek_relative(-i64::try_from(part.len() + other.len()).unwrap()).unwrap();
+            let batch = loop {
+                match queue.take(Epoch::MAX) {
+                    Dequeued::Batch(_, batch) if batch.records > 0 => break batch,
+                    _ => std::thread::park_timeout(Duration::from_millis(1)),
+                }
+            };
+            assert_eq!(batch.next, lines);
+            assert!(matches!(batch.payload, Payload::Lines { bytes, .. } if bytes == line.as_bytes()));
+        }
+        queue.stop();
+    });
 }
 
 #[test]

@@ -8,8 +8,8 @@ use crate::inputs::open::{Opened, Opening};
 fn texts(revisits: &mut Revisits, input: &Input) -> Result<Vec<Option<String>>, SourceError> {
     let (columns, progress, waits) = (TextColumns::default(), Arc::default(), Arc::default());
     let failure = ReadFailure::default();
-    let opening =
-        Opening { columns: &columns, progress: &progress, waits: &waits, failure: &failure, digest: None };
+    let (columns, progress, waits, failure) = (&columns, &progress, &waits, &failure);
+    let opening = Opening { columns, progress, waits, failure, digest: None, durable: None };
     let Opened::Rows(mut rows) = opening.open(input).unwrap() else { panic!("{input:?}") };
     let (mut row, mut found) = (FileRow::default(), Vec::new());
     revisits.begin(input);
@@ -18,7 +18,7 @@ fn texts(revisits: &mut Revisits, input: &Input) -> Result<Vec<Option<String>>, 
             (NextRow::End, _) => return Ok(found),
             (NextRow::Row, ArchiveRole::Page(_)) => revisits.hold(&row),
             (NextRow::Row, _) => {
-                let is_resolved = revisits.resolve(&mut row, &columns, &opening)?;
+                let is_resolved = revisits.resolve(&mut row, columns, &opening)?;
                 let RowText::Is(text) = &row.text else {
                     assert!(!is_resolved);
                     found.push(None);

@@ -1,6 +1,7 @@
 //! Feeds, other files and folders as the source.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::layout::{LayoutKeys, layout};
 use super::place::{SourceConfig, SourceKind, SourcePlace, SourceSettings, fields_of};
@@ -36,7 +37,7 @@ const KEYS: &[&str] = &[
 ];
 pub(super) const EPOCH_KEY: &str = "source.epoch";
 pub(super) const CANONICAL_KEY: &str = "source.canonical_url";
-const GONE_KEY: &str = "source.gone";
+pub(super) const GONE_KEY: &str = "source.gone";
 /// Also a key of tables, which are followed too.
 const FOLLOW_KEY: &str = "source.follow";
 
@@ -66,7 +67,7 @@ pub struct FilesSource {
     pub speed: Speed,
     /// Whether the last input is read on as it grows.
     pub follow: bool,
-    /// What a later run does if inputs are gone that were read.
+    /// What a later run does if inputs are missing that were read.
     pub gone: GoneInputs,
     /// If the input is the journal of what clients post: most bytes of bodies that wait for their answers.
     pub posted: Option<usize>,
@@ -92,7 +93,7 @@ pub(super) const SOURCE_LAYOUT: LayoutKeys = LayoutKeys {
 impl SourcePlace for FilesSource {
     fn name(&self) -> String {
         match self.inputs.len() {
-            _ if self.posted.is_some() => "what clients post".to_owned(),
+            1 if self.posted.is_some() => format!("what clients post, by {:?},", self.inputs[0]),
             1 => "1 input".to_owned(),
             inputs => format!("{inputs} inputs"),
         }
@@ -160,6 +161,9 @@ impl SourcePlace for FilesSource {
         let mut files = if of.lists { files.continued(self.gone) } else { files };
         (files.speed, files.follow, files.places) = (self.speed, self.follow, of.places);
         files.durable = of.durable;
+        if self.follow {
+            files.progress = Arc::default();
+        }
         Box::new(files)
     }
 }
@@ -210,8 +214,8 @@ fn read(settings: &mut FileSettings) -> FilesSource {
     }
 }
 
-/// What is done if inputs are gone that were read. Their documents are only in a state.
-fn gone(settings: &mut FileSettings) -> GoneInputs {
+/// What is done if inputs are missing that were read. Their documents are only in a state.
+pub(super) fn gone(settings: &mut FileSettings) -> GoneInputs {
     let values = [("refuse", GoneInputs::Refuse), ("keep", GoneInputs::Keep), ("delete", GoneInputs::Delete)];
     let gone = settings.choose(GONE_KEY, &values, &[]).unwrap_or_default();
     let mut has_state = || {

@@ -1,13 +1,12 @@
 //! Documents that clients post: a journal of their lines, which is read as a file that grows.
 
-use super::files::{CANONICAL_KEY, EPOCH_KEY, FilesSource, SOURCE_LAYOUT, SURROGATES_KEY};
+use super::files::{CANONICAL_KEY, EPOCH_KEY, FilesSource, GONE_KEY, SOURCE_LAYOUT, SURROGATES_KEY, gone};
 use super::layout::layout;
 use super::place::{SourceConfig, SourceKind};
 use crate::config::deployment::monitor::without_monitor;
 use crate::config::deployment::values::path;
-use crate::config::settings::{DeploymentKey, FileSettings};
+use crate::config::settings::{DeploymentKey, FileSettings, ProblemKind};
 use dupflow_connectors::formats::{FileFormat, InputLayout};
-use dupflow_connectors::inputs::GoneInputs;
 use dupflow_connectors::intake::{EpochRule, Speed};
 
 pub(super) const HTTP: SourceKind = SourceKind {
@@ -22,10 +21,11 @@ pub(in crate::config::deployment) const KEYS: [DeploymentKey; 2] = [
     DeploymentKey { name: "source.journal", expected: "a path" },
     DeploymentKey { name: "source.waiting", expected: "a whole number of bytes from 1024 to 2^40" },
 ];
-const KEY_NAMES: [&str; 10] = [
+const KEY_NAMES: [&str; 11] = [
     JOURNAL_KEY,
     WAITING_KEY,
     EPOCH_KEY,
+    GONE_KEY,
     CANONICAL_KEY,
     "source.text_path",
     "source.id_path",
@@ -47,15 +47,21 @@ fn read(settings: &mut FileSettings) -> FilesSource {
     }
     let waiting = settings.read(WAITING_KEY, |value| value.integer(1024..=1 << 40)).unwrap_or(64 << 20);
     let epoch = settings.read(EPOCH_KEY, |v| v.text()?.parse().ok());
+    let epoch = epoch.unwrap_or_else(|| EPOCH.parse().unwrap_or(EpochRule::LIVE));
+    if epoch.interval().is_none() {
+        let what =
+            format!("a client waits until its epoch ends: say after which time too, as {EPOCH:?} does");
+        settings.problem(EPOCH_KEY, ProblemKind::Contradiction(what));
+    }
     let lines = Some(FileFormat::usual());
     FilesSource {
         inputs: journal.into_iter().collect(),
         files_from: None,
         layout: InputLayout { format: lines, needs_ids: true, ..layout(settings, &SOURCE_LAYOUT) },
-        epoch: epoch.unwrap_or_else(|| EPOCH.parse().unwrap_or(EpochRule::LIVE)),
+        epoch,
         speed: Speed::Max,
         follow: true,
-        gone: GoneInputs::Refuse,
+        gone: gone(settings),
         posted: Some(waiting),
     }
 }

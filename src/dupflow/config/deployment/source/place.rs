@@ -4,11 +4,11 @@ use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use crate::config::deployment::kind::Kind;
 use crate::config::settings::FileSettings;
+use dupflow_connectors::durable::Durable;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{EpochLimits, Share, Source};
 use dupflow_connectors::kafka::broker::Connection;
@@ -71,8 +71,8 @@ pub struct SourceSettings<'a> {
     pub columns: TextColumns,
     /// The part that this process reads.
     pub share: Share,
-    /// How many bytes of the last input are durable, if this process writes it.
-    pub durable: Option<Arc<AtomicU64>>,
+    /// What is durable of the last input, if this process writes it.
+    pub durable: Option<Arc<Durable>>,
     /// Filled while files are read.
     pub places: Arc<RecordIndex>,
     /// Whether inputs are listed in marks, and continued by them.
