@@ -1,0 +1,172 @@
+"""The pipeline of Scrapy, with Scrapy itself, a site and a run.
+
+Bug classes: an item that is lost, or of another page's answer; a repeat that is kept because its id sorts
+first; a crawl that fails while the run restarts.
+"""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from conftest import native_text, run
+
+pytest.importorskip("scrapy")
+
+PAGES = 60
+# Pages of one text but for a word.
+COPIES = 3
+TOKEN = "0123456789abcdef"
+
+SPIDER = """
+import scrapy
+
+class Page(scrapy.Item):
+    url, text, lang, dupflow = scrapy.Field(), scrapy.Field(), scrapy.Field(), scrapy.Field()
+
+class Site(scrapy.Spider):
+    name = "site"
+    custom_settings = {
+        "ITEM_PIPELINES": {"dupflow.scrapy.RepeatsPipeline": 300},
+        "ROBOTSTXT_OBEY": False,
+        "TELNETCONSOLE_ENABLED": False,
+        "DUPFLOW_FIELDS": ["lang"],
+    }
+
+    def __init__(self, site):
+        self.start_urls = [site]
+
+    def parse(self, response):
+        yield Page(url=response.url, text=response.css("p::text").get(), lang="en")
+        yield from response.follow_all(css="a")
+"""
+
+
+class Site(BaseHTTPRequestHandler):
+    served = threading.Event()
+
+    def do_GET(self):
+        if self.path == "/":
+            # Ids descend: what arrives first does not sort first.
+            links = " ".join(f'<a href="/{PAGES + n - 1:03}">page</a>' for n in reversed(range(PAGES)))
+            body = f"<html><body>{links}</body></html>"
+        else:
+            number = int(self.path[1:]) - PAGES + 1
+            body = f"<html><body><p>{native_text(number // COPIES, edit=number % COPIES)}</p></body></html>"
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(body.encode())
+        if self.path != "/":
+            Site.served.set()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def site():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        Site.served.clear()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def crawl(folder, site, port, out, *settings):
+    (folder / "spider.py").write_text(SPIDER)
+    options = [f"DUPFLOW_URL=http://127.0.0.1:{port}", *settings]
+    command = [sys.executable, "-m", "scrapy", "runspider", "spider.py", "-a", f"site={site}", "-O", out]
+    command += [word for option in options for word in ("-s", option)]
+    return begin(command, folder, folder / f"{out}.log")
+
+
+def begin(command, folder, log):
+    """A process whose messages are in a file."""
+    with log.open("w") as said:
+        process = subprocess.Popen(command, cwd=folder, stderr=said)
+    process.said = log.read_text
+    return process
+
+
+def start(program, folder, port):
+    (folder / "run.toml").write_text(
+        '[source]\nkind = "http"\njournal = "posted.jsonl"\nfields = ["lang"]\n[sink]\npath = "out.jsonl"\n'
+        f'[state]\npath = "state"\n[monitor]\nlisten = "127.0.0.1:{port}"\ntoken = "{TOKEN}"\n'
+    )
+    return begin([program, "run", "-c", "run.toml"], folder, folder / "run.log")
+
+
+def rows(path):
+    return json.loads(path.read_text())
+
+
+def ended(crawling):
+    assert crawling.wait(120) == 0, crawling.said()
+    return crawling.said()
+
+
+def test_of_each_text_the_page_that_arrived_first_is_kept(program, tmp_path, site):
+    port = free_port()
+    # The run begins while pages arrive, is killed, and begins again.
+    crawling = crawl(tmp_path, site, port, "kept.json", "DUPFLOW_TOKEN=" + TOKEN)
+    assert Site.served.wait(60)
+    for kill in (True, False):
+        running = start(program, tmp_path, port)
+        journal = tmp_path / "posted.jsonl"
+        if kill:
+            end = time.monotonic() + 60
+            while not journal.exists() or journal.read_text().count("\n") < 2:
+                assert time.monotonic() < end and running.poll() is None, running.said()
+                time.sleep(0.005)
+            running.kill()
+            running.wait()
+    said = ended(crawling)
+    kept = rows(tmp_path / "kept.json")
+    texts = [row["text"] for row in kept if row["text"]]
+    assert len(texts) == PAGES // COPIES, said
+    assert f"'dupflow/documents': {PAGES + 1}" in said and "'dupflow/bad': 1" in said
+    assert f"'dupflow/repeats': {PAGES - PAGES // COPIES}" in said and "dupflow/retries" in said
+    # The page of links has no text: it is said, and passed on.
+    assert len(kept) == len(texts) + 1 and "is no document, and is passed on: missing_text" in said
+    arrived = {row["id"]: row["ts"] for row in map(json.loads, journal.read_text().split("\n")[1:-1])}
+    clusters = {}
+    for page in arrived:
+        number = page.rsplit("/", 1)[1]
+        if number:
+            clusters.setdefault((int(number) - PAGES + 1) // COPIES, []).append(page)
+    first = {min(pages, key=arrived.get) for pages in clusters.values()}
+    assert {row["url"] for row in kept if row["text"]} == first
+
+    # A second crawl marks.
+    said = ended(crawl(tmp_path, site, port, "marked.json", "DUPFLOW_TOKEN=" + TOKEN, "DUPFLOW_REPEATS=mark"))
+    marked = [row["dupflow"] for row in rows(tmp_path / "marked.json") if row["text"]]
+    assert len(marked) == PAGES and all(answer["pairs"] == COPIES - 1 for answer in marked), said
+    running.terminate()
+    assert running.wait(60) == 0, running.said()
+    pairs = run(program, "replay", "--emit", "pairs", "--format", "jsonl", journal).count(b"\n")
+    assert pairs == PAGES // COPIES * (COPIES * (COPIES - 1) // 2)
+
+
+def test_what_cannot_be_posted_is_said(program, tmp_path, site):
+    port = free_port()
+    running = start(program, tmp_path, port)
+    said = ended(crawl(tmp_path, site, port, "none.json", "DUPFLOW_TOKEN=wrong"))
+    assert "/documents: 401" in said, said
+    running.kill()
+    running.wait()
+    assert ": it is sent again for 1.5 s" in ended(crawl(tmp_path, site, port, "no.json", "DUPFLOW_SECONDS=1.5"))
+    refused = crawl(tmp_path, site, port, "no.json", "DUPFLOW_URL=127.0.0.1:9600", "DUPFLOW_REPEATS=keep")
+    assert refused.wait(60) == 1, refused.said()
+    for why in ("DUPFLOW_URL: found '127.0.0.1:9600'", """DUPFLOW_REPEATS: found 'keep', expected "drop" or "mark\""""):
+        assert why in refused.said()
