@@ -1,5 +1,17 @@
 //! Containers that are not read, by their first bytes.
 
+/// Whether the first bytes are the header of a tar archive, whose sum is right: a line may hold its magic.
+fn is_tar(beginning: &[u8]) -> bool {
+    const SUM: std::ops::Range<usize> = 148..156;
+    let Some(header) = beginning.get(..512).filter(|header| header[257..262] == *b"ustar") else {
+        return false;
+    };
+    let counted = header.iter().enumerate().map(|(at, byte)| if SUM.contains(&at) { b' ' } else { *byte });
+    let written = String::from_utf8_lossy(&header[SUM]);
+    let written = u32::from_str_radix(written.trim_matches([' ', '\0']), 8);
+    written.is_ok_and(|written| written == counted.map(u32::from).sum::<u32>())
+}
+
 /// How to convert a file in an unsupported format. `FILE` stands for its name.
 pub(super) enum Help {
     /// A command that reads the file, or standard input without one, and writes a supported format to
@@ -104,7 +116,7 @@ pub(super) fn container(beginning: &[u8], name: &str) -> Option<(&'static str, &
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => {
             Some(("compressed with bzip2", &FROM_BZIP2))
         }
-        _ if beginning.get(257..262) == Some(b"ustar") => Some(("a tar archive", &FROM_TAR)),
+        _ if is_tar(beginning) => Some(("a tar archive", &FROM_TAR)),
         _ => None,
     }
 }
