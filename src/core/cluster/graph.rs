@@ -61,6 +61,7 @@ impl Graph {
     /// The vertex of a document; a new vertex without pairs if the document has none.
     pub(super) fn vertex(&mut self, id: &DocId) -> Vertex {
         let vertex = self.ids.number(id);
+        // One whose number is given again had no pair: its ring is itself.
         if vertex as usize == self.next.len() {
             self.neighbours.push(std::iter::once(Neighbours::default()));
             self.next.push(std::iter::once(vertex));
