@@ -9,31 +9,32 @@ gather for the next one; an item waits for its answer, so that Scrapy crawls no 
 Where the run is away, full, or restarts, the body is sent again.
 """
 
+import asyncio
 import json
 import logging
 import time
-from http.client import HTTPException
+from datetime import date
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
-from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import ProxyHandler, Request, build_opener
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
-from twisted.internet.threads import deferToThread
+from scrapy.utils.asyncio import is_asyncio_available
 
 __all__ = ["RepeatsPipeline"]
 
 _logger = logging.getLogger("dupflow.scrapy")
 
-# Most items of a body.
-_TOGETHER = 500
+# Most items and bytes of a body; an item alone may have more bytes.
+_ITEMS = 500
+_BYTES = 1 << 20
 # Seconds until an answer is given up; the run answers within 30.
 _ANSWER = 60
 # Seconds between two tries.
 _PAUSE = 1.0
+
+_Waiting = list[tuple[str, "asyncio.Future[Any]"]]
 
 
 class RepeatsPipeline:
@@ -42,6 +43,7 @@ class RepeatsPipeline:
     def __init__(self, crawler: Any) -> None:
         settings = crawler.settings
         address = settings.get("DUPFLOW_URL") or ""
+        fields = settings.getlist("DUPFLOW_FIELDS")
         self._repeats = settings.get("DUPFLOW_REPEATS", "drop")
         problems = []
         # Not `NotConfigured`, which would let all items pass.
@@ -49,34 +51,37 @@ class RepeatsPipeline:
             problems.append(f"DUPFLOW_URL: found {address!r}, expected an address, as http://127.0.0.1:9600")
         if self._repeats not in ("drop", "mark"):
             problems.append(f'DUPFLOW_REPEATS: found {self._repeats!r}, expected "drop" or "mark"')
+        for name in {"id", "text", "ts", "op"}.intersection(fields):
+            problems.append(f"DUPFLOW_FIELDS: {name!r} is a name of the feed; DUPFLOW_ID, _TEXT and _TS set them")
+        if not is_asyncio_available():
+            problems.append("Scrapy runs without asyncio: leave out TWISTED_REACTOR, which is asyncio's by default")
         if problems:
             raise ValueError("; ".join(problems))
         self._fields = {
             "id": settings.get("DUPFLOW_ID", "url"),
             "text": settings.get("DUPFLOW_TEXT", "text"),
-            **{name: name for name in settings.getlist("DUPFLOW_FIELDS")},
+            **{name: name for name in fields},
         }
         if settings.get("DUPFLOW_TS"):
             self._fields["ts"] = settings.get("DUPFLOW_TS")
-        self._last_ts = 0.0
+        self._client = _Client(address, settings.get("DUPFLOW_TOKEN"))
+        self._seconds = settings.getfloat("DUPFLOW_SECONDS", 300.0)
+        self._crawler = crawler
         self._stats = crawler.stats
-        self._client = _Client(
-            address.rstrip("/") + "/documents",
-            settings.get("DUPFLOW_TOKEN"),
-            settings.getfloat("DUPFLOW_SECONDS", 300.0),
-        )
-        # Lines that are to be posted, each with whom to tell.
-        self._waiting: list[tuple[str, Deferred[Any]]] = []
-        self._is_posting = False
+        # Lines that are to be posted, each with its answer; and the task that posts them.
+        self._waiting: _Waiting = []
+        self._posting: asyncio.Task[None] | None = None
+        self._closing: Any = None
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> "RepeatsPipeline":
         return cls(crawler)
 
     async def process_item(self, item: Any, spider: Any = None) -> Any:
-        row = self._row(ItemAdapter(item))
-        # Escaped, so that halves of characters reach the run, which knows what they mean.
-        answer = await maybe_deferred_to_future(self._answer(json.dumps(row, default=str)))
+        adapter = ItemAdapter(item)
+        found = {key: adapter.get(name) for key, name in self._fields.items()}
+        row = {key: value for key, value in found.items() if value is not None}
+        answer = await self._answer(_line(row))
         self._stats.inc_value("dupflow/documents")
         if "bad" in answer:
             self._stats.inc_value("dupflow/bad")
@@ -86,100 +91,139 @@ class RepeatsPipeline:
         elif answer.get("copy"):
             self._stats.inc_value("dupflow/repeats")
             if self._repeats == "drop":
-                raise DropItem(f"{row['id']} repeats {answer['of']}")
+                raise DropItem(f"{row['id']} repeats {answer['of']}", log_level="DEBUG")
         if self._repeats == "mark":
-            ItemAdapter(item)["dupflow"] = answer
+            adapter["dupflow"] = answer
         return item
 
-    def close_spider(self, spider: Any = None) -> None:
-        self._stats.inc_value("dupflow/retries", self._client.retries)
-
-    def _row(self, item: ItemAdapter) -> dict[str, Any]:
-        found = {key: item.get(name) for key, name in self._fields.items()}
-        row = {key: value for key, value in found.items() if value is not None}
-        if "ts" not in self._fields:
-            # The oldest of a cluster is kept: no two have one time.
-            row["ts"] = self._last_ts = max(time.time(), self._last_ts + 1e-6)
-        return row
-
-    def _answer(self, line: str) -> "Deferred[Any]":
-        answer: Deferred[Any] = Deferred()
+    async def _answer(self, line: str) -> Any:
+        answer = asyncio.get_running_loop().create_future()
         self._waiting.append((line, answer))
-        if not self._is_posting:
-            self._post()
-        return answer
+        if self._posting is None or self._posting.done():
+            self._posting = asyncio.ensure_future(self._post())
+        return await answer
 
-    def _post(self) -> None:
+    async def _post(self) -> None:
         """Posts what waits, one body after another."""
-        together, self._waiting = self._waiting[:_TOGETHER], self._waiting[_TOGETHER:]
-        self._is_posting = bool(together)
-        if not together:
+        while self._waiting:
+            items, length = 0, 0
+            for line, _ in self._waiting[:_ITEMS]:
+                length += len(line.encode())
+                if items > 0 and length > _BYTES:
+                    break
+                items += 1
+            together, self._waiting = self._waiting[:items], self._waiting[items:]
+            await self._deliver(together)
+
+    async def _deliver(self, together: _Waiting) -> None:
+        """Posts a body until the run takes it."""
+        end = time.monotonic() + self._seconds
+        body = "\n".join(line for line, _ in together)
+        while True:
+            try:
+                answers = await asyncio.to_thread(self._client.post, body, len(together))
+            except _TooLargeError as error:
+                if len(together) == 1:
+                    return _fail(together, error)
+                half = len(together) // 2
+                await self._deliver(together[:half])
+                return await self._deliver(together[half:])
+            except _LaterError as error:
+                if time.monotonic() + error.pause > end:
+                    return _fail(together, RuntimeError(f"{error} (for {self._seconds:g} s: DUPFLOW_SECONDS)"))
+                if self._stats.get_value("dupflow/retries", 0) == 0:
+                    _logger.warning("%s: it is sent again for %g s", error, self._seconds)
+                self._stats.inc_value("dupflow/retries")
+                await asyncio.sleep(error.pause)
+            except Exception as error:
+                _fail(together, error)
+                return self._close(error)
+            else:
+                for (_, told), answer in zip(together, answers, strict=True):
+                    if not told.done():
+                        told.set_result(answer)
+                return None
+
+    def _close(self, error: Exception) -> None:
+        """Ends the crawl: no item could be posted."""
+        if self._closing is not None:
             return
-        answers = deferToThread(self._client.post, [line for line, _ in together])
+        _logger.error("the crawl is closed: %s", error)
+        engine = self._crawler.engine
+        if hasattr(engine, "close_spider_async"):
+            self._closing = asyncio.ensure_future(engine.close_spider_async(reason="dupflow_refused"))
+        else:
+            self._closing = engine.close_spider(self._crawler.spider, "dupflow_refused")
 
-        def tell(answers: list[Any]) -> None:
-            self._post()
-            for (_, told), answer in zip(together, answers, strict=True):
-                told.callback(answer)
 
-        def fail(failure: Any) -> None:
-            self._post()
-            for _, told in together:
-                told.errback(failure)
+class _LaterError(Exception):
+    """The body may be taken later."""
 
-        answers.addCallbacks(tell, fail)
+    def __init__(self, why: str, pause: float = _PAUSE) -> None:
+        super().__init__(why)
+        self.pause = pause
+
+
+class _TooLargeError(Exception):
+    """The body is too large."""
 
 
 class _Client:
-    """Posts bodies, from a thread."""
+    """Posts bodies, directly: the run is no page that is crawled, so no proxy of the environment is used."""
 
-    def __init__(self, address: str, token: str | None, seconds: float) -> None:
-        self._address = address
+    def __init__(self, address: str, token: str | None) -> None:
+        parts = urlsplit(address)
+        self._address = address.rstrip("/") + "/documents"
+        self._kind: type[HTTPConnection] = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._place = (parts.hostname or "", parts.port)
+        self._path = parts.path.rstrip("/") + "/documents"
         self._headers = {"content-type": "application/x-ndjson"}
         if token:
             self._headers["authorization"] = f"Bearer {token}"
-        self._seconds = seconds
-        # The run is no page that is crawled: no proxy of the environment.
-        self._opener = build_opener(ProxyHandler({}))
-        self.retries = 0
 
-    def post(self, lines: list[str]) -> list[Any]:
-        """The answers of lines. Sends them again until the run takes them."""
-        end = time.monotonic() + self._seconds
-        body = "\n".join(lines).encode()
-        while True:
-            request = Request(self._address, body, self._headers, method="POST")
-            pause = _PAUSE
-            try:
-                with self._opener.open(request, timeout=_ANSWER) as told:
-                    return _answers(told.read(), lines)
-            except HTTPError as error:
-                said = error.read()
-                if error.code == 400 and "ndjson" in error.headers.get("content-type", ""):
-                    # All of them are bad.
-                    return _answers(said, lines)
-                if error.code == 413 and len(lines) > 1:
-                    half = len(lines) // 2
-                    return self.post(lines[:half]) + self.post(lines[half:])
-                why = f"{self._address}: {error.code}: {said.decode(errors='replace').strip()}"
-                if error.code not in (408, 429, 500, 502, 503, 504):
-                    raise RuntimeError(why) from error
-                asked = error.headers.get("retry-after", "")
-                pause = float(asked) if asked.isdigit() else _PAUSE
-            except (OSError, HTTPException, ValueError) as error:
-                why = f"{self._address}: {error}"
-            left = end - time.monotonic()
-            if left < pause:
-                raise RuntimeError(f"{why} (for {self._seconds:g} s: DUPFLOW_SECONDS)")
-            if self.retries == 0:
-                _logger.warning("%s: it is sent again for %g s", why, self._seconds)
-            self.retries += 1
-            time.sleep(pause)
+    def post(self, body: str, lines: int) -> list[Any]:
+        """The answers of the lines of a body."""
+        connection = self._kind(*self._place, timeout=_ANSWER)
+        try:
+            connection.request("POST", self._path, body.encode(), self._headers)
+            told = connection.getresponse()
+            said = told.read()
+        except (OSError, HTTPException) as error:
+            raise _LaterError(f"{self._address}: {error}") from error
+        finally:
+            connection.close()
+        # Of 400 with an answer for each line all are bad.
+        if told.status < 300 or (told.status == 400 and "ndjson" in told.headers.get("content-type", "")):
+            answers = [json.loads(line) for line in said.splitlines()]
+            if len(answers) != lines:
+                raise _LaterError(f"{self._address}: {len(answers)} answers for {lines} lines")
+            return answers
+        why = f"{self._address}: {told.status}: {said.decode(errors='replace').strip()}"
+        if told.status == 413:
+            raise _TooLargeError(why)
+        if told.status in (408, 429, 500, 502, 503, 504):
+            asked = told.headers.get("retry-after", "")
+            raise _LaterError(why, float(asked) if asked.isdigit() else _PAUSE)
+        raise RuntimeError(why)
 
 
-def _answers(said: bytes, lines: list[str]) -> list[Any]:
-    """One for each line; ValueError if a part is missing."""
-    answers = [json.loads(line) for line in said.splitlines()]
-    if len(answers) != len(lines):
-        raise ValueError(f"{len(answers)} answers for {len(lines)} lines")
-    return answers
+def _fail(together: _Waiting, error: Exception) -> None:
+    for _, told in together:
+        if not told.done():
+            told.set_exception(error)
+
+
+def _line(row: dict[str, Any]) -> str:
+    line = json.dumps(row, ensure_ascii=False, default=_plain)
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        # Half of a character, which only an escape can hold; the run knows what it means.
+        return json.dumps(row, default=_plain)
+    return line
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, date):
+        return value.isoformat()
+    raise TypeError(f"a document has no values of {type(value).__name__}, as {value!r:.60}")

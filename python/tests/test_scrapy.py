@@ -5,6 +5,7 @@ first; a crawl that fails while the run restarts.
 """
 
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ PAGES = 60
 # Pages of one text but for a word.
 COPIES = 3
 TOKEN = "0123456789abcdef"
+BODY_BYTES = 4_000
 
 SPIDER = """
 import scrapy
@@ -52,8 +54,11 @@ class Site(BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path == "/":
             # Ids descend: what arrives first does not sort first.
-            links = " ".join(f'<a href="/{PAGES + n - 1:03}">page</a>' for n in reversed(range(PAGES)))
+            links = [f'<a href="/{PAGES + n - 1:03}">page</a>' for n in reversed(range(PAGES))]
+            links = " ".join([*links, '<a href="/large">page</a>'])
             body = f"<html><body>{links}</body></html>"
+        elif self.path == "/large":
+            body = f"<html><body><p>{'more than the run takes ' * BODY_BYTES}</p></body></html>"
         else:
             number = int(self.path[1:]) - PAGES + 1
             body = f"<html><body><p>{native_text(number // COPIES, edit=number % COPIES)}</p></body></html>"
@@ -102,9 +107,16 @@ def begin(command, folder, log):
 def start(program, folder, port):
     (folder / "run.toml").write_text(
         '[source]\nkind = "http"\njournal = "posted.jsonl"\nfields = ["lang"]\n[sink]\npath = "out.jsonl"\n'
-        f'[state]\npath = "state"\n[monitor]\nlisten = "127.0.0.1:{port}"\ntoken = "{TOKEN}"\n'
+        f'[state]\npath = "state"\n[monitor]\nlisten = "127.0.0.1:{port}"\ntoken = "{TOKEN}"\nbody_bytes = {BODY_BYTES}\n'
     )
     return begin([program, "run", "-c", "run.toml"], folder, folder / "run.log")
+
+
+def wait_until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
 
 
 def rows(path):
@@ -125,10 +137,7 @@ def test_of_each_text_the_page_that_arrived_first_is_kept(program, tmp_path, sit
         running = start(program, tmp_path, port)
         journal = tmp_path / "posted.jsonl"
         if kill:
-            end = time.monotonic() + 60
-            while not journal.exists() or journal.read_text().count("\n") < 2:
-                assert time.monotonic() < end and running.poll() is None, running.said()
-                time.sleep(0.005)
+            wait_until(lambda: journal.exists() and journal.read_text().count("\n") > 1)
             running.kill()
             running.wait()
     said = ended(crawling)
@@ -136,10 +145,12 @@ def test_of_each_text_the_page_that_arrived_first_is_kept(program, tmp_path, sit
     texts = [row["text"] for row in kept if row["text"]]
     assert len(texts) == PAGES // COPIES, said
     assert f"'dupflow/documents': {PAGES + 1}" in said and "'dupflow/bad': 1" in said
-    assert f"'dupflow/repeats': {PAGES - PAGES // COPIES}" in said and "dupflow/retries" in said
+    assert f"'dupflow/repeats': {PAGES - PAGES // COPIES}" in said and "'dupflow/retries': " in said
+    # Bodies of several pages are too large, and one page alone.
+    assert said.count("more than 4000 bytes (monitor.body_bytes)") == 1, said
     # The page of links has no text: it is said, and passed on.
     assert len(kept) == len(texts) + 1 and "is no document, and is passed on: missing_text" in said
-    arrived = {row["id"]: row["ts"] for row in map(json.loads, journal.read_text().split("\n")[1:-1])}
+    arrived = {row["id"]: row.get("ts") for row in map(json.loads, journal.read_text().split("\n")[1:-1])}
     clusters = {}
     for page in arrived:
         number = page.rsplit("/", 1)[1]
@@ -148,7 +159,9 @@ def test_of_each_text_the_page_that_arrived_first_is_kept(program, tmp_path, sit
     first = {min(pages, key=arrived.get) for pages in clusters.values()}
     assert {row["url"] for row in kept if row["text"]} == first
 
-    # A second crawl marks.
+    # Pages that arrive again are what they were.
+    again = ended(crawl(tmp_path, site, port, "again.json", "DUPFLOW_TOKEN=" + TOKEN))
+    assert {row["url"] for row in rows(tmp_path / "again.json") if row["text"]} == first, again
     said = ended(crawl(tmp_path, site, port, "marked.json", "DUPFLOW_TOKEN=" + TOKEN, "DUPFLOW_REPEATS=mark"))
     marked = [row["dupflow"] for row in rows(tmp_path / "marked.json") if row["text"]]
     assert len(marked) == PAGES and all(answer["pairs"] == COPIES - 1 for answer in marked), said
@@ -162,11 +175,17 @@ def test_what_cannot_be_posted_is_said(program, tmp_path, site):
     port = free_port()
     running = start(program, tmp_path, port)
     said = ended(crawl(tmp_path, site, port, "none.json", "DUPFLOW_TOKEN=wrong"))
-    assert "/documents: 401" in said, said
+    assert "the crawl is closed: " in said and "/documents: 401" in said and "dupflow_refused" in said, said
     running.kill()
     running.wait()
     assert ": it is sent again for 1.5 s" in ended(crawl(tmp_path, site, port, "no.json", "DUPFLOW_SECONDS=1.5"))
-    refused = crawl(tmp_path, site, port, "no.json", "DUPFLOW_URL=127.0.0.1:9600", "DUPFLOW_REPEATS=keep")
+    # A forced stop waits for no run.
+    stopped = crawl(tmp_path, site, port, "no.json")
+    for log in ("it is sent again for 300 s", "Send again to force"):
+        wait_until(lambda log=log: log in stopped.said())
+        stopped.send_signal(signal.SIGINT)
+    stopped.wait(60)
+    refused = crawl(tmp_path, site, port, "no.json", "DUPFLOW_URL=127.0.0.1:9600", "DUPFLOW_REPEATS=keep", "DUPFLOW_FIELDS=op")
     assert refused.wait(60) == 1, refused.said()
-    for why in ("DUPFLOW_URL: found '127.0.0.1:9600'", """DUPFLOW_REPEATS: found 'keep', expected "drop" or "mark\""""):
+    for why in ("DUPFLOW_URL: found '127.0.0.1:9600'", """DUPFLOW_REPEATS: found 'keep', expected "drop" or "mark\"""", "'op'"):
         assert why in refused.said()
