@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// How many bytes of a file are durable: its writer says so, and its reader reads no further.
+/// How many bytes of a file are durable: its writer sets them, and its reader reads no further.
 #[derive(Debug, Default)]
 pub struct Durable {
     state: Mutex<DurableState>,
@@ -18,6 +18,8 @@ struct DurableState {
     bytes: u64,
     /// Whether the file is read; `None`: not yet.
     is_read: Option<bool>,
+    /// The position in the input of its first record; `None`: it is not read so far.
+    first: Option<u64>,
 }
 
 impl Durable {
@@ -36,6 +38,16 @@ impl Durable {
     pub(crate) fn read(&self, is_read: bool) {
         self.state.lock().is_read = Some(is_read);
         self.changed.notify_all();
+    }
+
+    /// The position in the input of the file's first record.
+    pub(crate) fn begins_at(&self, first: u64) {
+        self.state.lock().first = Some(first);
+    }
+
+    /// The position of the file's first record, which others may precede; `None`: it is not known yet.
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.state.lock().first
     }
 
     /// Waits until it is known whether the file is read.

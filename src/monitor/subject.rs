@@ -11,8 +11,8 @@ use dupflow_core::block::HotBlocks;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::Evidence;
 use dupflow_core::time::Clock;
-use dupflow_run::door::DocumentDoor;
 use dupflow_run::metrics::Metrics;
+use dupflow_run::posted::DocumentReceiver;
 use dupflow_run::query::QueryQueue;
 use dupflow_run::status::Status;
 use dupflow_run::view_tables::ViewTables;
@@ -34,7 +34,7 @@ pub struct MonitoredRun {
     /// The watch list; only in the process that writes the output.
     pub watch: Option<Arc<dyn WatchBook>>,
     /// Takes documents, if that is the source of the run; only in the process that writes the output.
-    pub door: Option<Arc<dyn DocumentDoor>>,
+    pub receiver: Option<Arc<dyn DocumentReceiver>>,
     /// Reads texts again from their source.
     pub texts: Option<Arc<dyn TextReader>>,
     /// Finds the passages that two texts share.
@@ -165,7 +165,7 @@ impl MonitoredRun {
             view: None,
             queries: None,
             watch: None,
-            door: None,
+            receiver: None,
             texts: None,
             compare: None,
             pipeline: Pipeline {

@@ -5,7 +5,7 @@
 //! | [`metrics`] | counters | all parts | summary, monitor |
 //! | [`status`] | phase, epochs, times | the run | monitor, log |
 //! | [`backlog`] | records not yet read, by partition | inputs | monitor, log |
-//! | [`door`] | what clients post | monitor | inputs |
+//! | [`posted`] | what clients post | monitor | inputs |
 //! | [`origins`] | the input file of an offset | inputs | dataflow |
 //! | [`reading`] | how far the input is read, in event time | the run | monitor |
 //! | [`query`] | queries and their answers | monitor | dataflow |
@@ -16,11 +16,11 @@
 //! [`missing_feature`] is the message for what a build lacks.
 
 pub mod backlog;
-pub mod door;
 mod feature;
 pub mod histogram;
 pub mod metrics;
 pub mod origins;
+pub mod posted;
 pub mod query;
 pub mod reading;
 pub mod status;

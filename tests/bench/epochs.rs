@@ -188,7 +188,7 @@ fn main() {
         start,
     };
     let job = RunJob {
-        door: None,
+        receiver: None,
         stages,
         source: Box::new(source),
         first_epoch: 1,

@@ -251,7 +251,7 @@ fn main() {
         texts: Arc::default(),
     };
     let job = RunJob {
-        door: None,
+        receiver: None,
         stages,
         source: Box::new(source),
         first_epoch: 1,

@@ -272,7 +272,7 @@ pub(crate) fn run(
 ) -> (Result<Summary, RunError>, MemorySink) {
     let memory = Arc::<Mutex<MemorySink>>::default();
     let job = RunJob {
-        door: None,
+        receiver: None,
         stages: stages.clone(),
         source: Box::new(Scripts(readers)),
         first_epoch: 1,

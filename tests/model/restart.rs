@@ -196,7 +196,7 @@ pub(crate) fn live_into(
     };
     let continuity = place.continuity(plan, &stages, life.reconcile);
     let running = pipeline::start(RunJob {
-        door: None,
+        receiver: None,
         stages,
         source: Box::new(log),
         first_epoch: 1,

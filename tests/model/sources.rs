@@ -47,7 +47,7 @@ fn job(stages: Stages, log: Log, sink: &Arc<Mutex<MemorySink>>, workers: usize) 
     RunJob {
         stages,
         source: Box::new(log),
-        door: None,
+        receiver: None,
         first_epoch: 1,
         processes: None,
         status: Arc::default(),

@@ -3,16 +3,12 @@
 //! Bug classes: a disk that is full for a moment ends the deliveries of a run; two runs that deliver by one
 //! cursor; a cursor of another file of notices.
 
-#[path = "../data/disk.rs"]
-mod disk;
-
 use std::fs;
 
 use serde_json::{Value, json};
 
-use disk::Disk;
-
 use super::client::get;
+use super::disk::Disk;
 use super::receiver::{Mode, OK, Receiver, until};
 use super::run::{Place, Process};
 use super::watch::{append, deployment, post, state, text};

@@ -13,6 +13,9 @@ mod answers;
 mod client;
 mod deltas;
 mod description;
+#[cfg(target_os = "linux")]
+#[path = "../data/disk.rs"]
+mod disk;
 mod export;
 mod exposition;
 mod floods;

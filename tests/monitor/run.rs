@@ -56,6 +56,13 @@ impl Place {
         Process::new(command)
     }
 
+    /// The same, with the name of a failpoint; `None` if it has ended before it listens.
+    pub(crate) fn start_at(&self, words: &str, failpoint: &str) -> Option<Process> {
+        let mut command = self.command(Path::new(env!("CARGO_BIN_EXE_dupflow")));
+        command.args(words.split_whitespace()).env("DUPFLOW_FAILPOINT", failpoint);
+        Process::begin(command).ok()
+    }
+
     /// The same, with a limit of open files.
     pub(crate) fn start_with_files(&self, words: &str, files: usize) -> Process {
         let mut command = self.command(Path::new("/bin/sh"));
@@ -66,7 +73,12 @@ impl Place {
 }
 
 impl Process {
-    fn new(mut command: Command) -> Self {
+    fn new(command: Command) -> Self {
+        Self::begin(command).unwrap_or_else(|log| panic!("no monitor listens:\n{log}"))
+    }
+
+    /// Waits until it listens; the log of one that ends before.
+    fn begin(mut command: Command) -> Result<Self, String> {
         let mut child = command.spawn().unwrap();
         let errors = BufReader::new(child.stderr.take().unwrap());
         let (tell, lines) = channel();
@@ -76,13 +88,17 @@ impl Process {
         });
         let mut log = String::new();
         let address = loop {
-            let line = lines.recv_timeout(BOUND).unwrap_or_else(|_| panic!("no monitor listens:\n{log}"));
+            let Ok(line) = lines.recv_timeout(BOUND) else {
+                drop(child.kill());
+                drop(child.wait());
+                return Err(log);
+            };
             if let Some((_, address)) = line.split_once("monitor listens address=") {
                 break address.trim().parse().unwrap();
             }
             log += &format!("{line}\n");
         };
-        Self { child, lines, address }
+        Ok(Self { child, lines, address })
     }
 
     /// Waits for a line of its log.
@@ -92,6 +108,10 @@ impl Process {
 
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// Kills the process, as a crash.

@@ -2,9 +2,9 @@
 //! became of each line.
 //!
 //! ```text
-//!  body ─▶ Door ─▶ journal (thread) ─▶ file, fsync ─▶ reader of files ─▶ … ─▶ first output ─▶ PostedSink
-//!                     │                                                                          │
-//!                     ╰────────── lines that wait, by position ◀─────────────────────────────────╯ reply
+//!  body ─▶ PostReceiver ─▶ journal (thread) ─▶ file, fsync ─▶ reader of files ─▶ … ─▶ output ─▶ PostedSink
+//!                              │                                                                  │
+//!                              ╰────────── lines that wait, by number ◀──────────────────────────╯ reply
 //! ```
 //!
 //! The journal is a feed: it decides everything, is all that a restart needs, and can be replayed. Bodies
@@ -13,9 +13,9 @@
 //!
 //! An answer is the [decision](crate::sinks::Decision) of the document as it is in the first output then.
 
-mod door;
 mod journal;
+mod receiver;
 mod waiting;
 
-pub use door::{Door, DoorSettings};
+pub use receiver::{PostReceiver, PostReceiverSettings};
 pub use waiting::PostedSink;

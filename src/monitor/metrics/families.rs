@@ -283,7 +283,8 @@ fn requests() -> Vec<Family> {
             MetricKind::Counter,
             Some("reason"),
             "Requests that were not let in: too many connections, streams or logins, another host or site, \
-                no token, or one that only permits to read.",
+                no token, or one that only permits to read; documents while too many wait, or that cannot be \
+                stored.",
             |s, out| s.refused.1.iter().for_each(|(reason, n)| out.labelled("reason", reason, *n)),
         ),
         family(

@@ -1,5 +1,7 @@
 //! The route that finds the documents similar to a text.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use hyper::body::Body as _;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
@@ -30,6 +33,9 @@ const MOST: usize = 1000;
 
 /// How long the workers may take for an answer. It takes milliseconds, or as long as the epoch in progress.
 const ANSWER: Duration = Duration::from_secs(30);
+
+/// How many times the most bytes of a body are read to its end.
+const DISCARDED: usize = 16;
 
 /// A query for similar documents.
 #[derive(Deserialize, ToSchema)]
@@ -201,27 +207,29 @@ fn body_format(headers: &HeaderMap) -> Result<BodyFormat, ErrorAnswer> {
 }
 
 /// Reads the body, within its limits of size and time.
-pub(super) async fn read_body(state: &RouteState, body: Body) -> Result<Bytes, ErrorAnswer> {
+pub(super) async fn read_body(state: &RouteState, mut body: Body) -> Result<Vec<u8>, ErrorAnswer> {
     let (most, within) = (state.limits.body_bytes, state.limits.body);
-    match timeout(within, axum::body::to_bytes(body, most)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) => {
-            let mut cause: Option<&dyn std::error::Error> = Some(&error);
-            let is_long = std::iter::from_fn(|| {
-                let this = cause?;
-                cause = this.source();
-                Some(this.to_string())
-            });
-            if is_long.into_iter().any(|what| what.contains("length limit exceeded")) {
-                return Err(too_large(most));
+    let read = async {
+        let (mut bytes, mut length) = (Vec::new(), 0);
+        // A client that sends more reads no answer before it has sent it: a part is read that is not held.
+        while length <= most.saturating_mul(DISCARDED)
+            && let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await
+        {
+            let frame = frame.map_err(|_| ErrorAnswer::wrong("the body ended early"))?;
+            let Ok(data) = frame.into_data() else { continue };
+            length += data.len();
+            if length <= most {
+                bytes.extend_from_slice(&data);
+            } else {
+                bytes = Vec::new();
             }
-            Err(ErrorAnswer::wrong("the body ended early"))
         }
-        Err(_) => {
-            let what = format!("the body took more than {} s", within.as_secs_f64());
-            Err(ErrorAnswer::new(StatusCode::REQUEST_TIMEOUT, what))
-        }
-    }
+        if length <= most { Ok(bytes) } else { Err(too_large(most)) }
+    };
+    timeout(within, read).await.unwrap_or_else(|_| {
+        let what = format!("the body took more than {} s", within.as_secs_f64());
+        Err(ErrorAnswer::new(StatusCode::REQUEST_TIMEOUT, what))
+    })
 }
 
 fn too_large(most: usize) -> ErrorAnswer {
@@ -248,7 +256,7 @@ fn parse(bytes: &[u8]) -> Result<SimilarQuery, ErrorAnswer> {
 /// Answers line by line. Each line waits for the rate limit, and leaves half of the rate to single queries.
 async fn lines(
     state: Arc<RouteState>,
-    bytes: Bytes,
+    bytes: Vec<u8>,
     fill: mpsc::Sender<Bytes>,
     permits: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>),
 ) {

@@ -45,7 +45,6 @@ impl Followed {
     pub(crate) fn at(path: PathBuf, name: Arc<str>, durable: Option<Arc<Durable>>) -> io::Result<Self> {
         let found = fs::metadata(&path)?;
         let (file, tail) = (which(&found), Vec::new());
-        durable.iter().for_each(|durable| durable.read(true));
         Ok(Self { path, name, file, is_replaced: false, tail, compared: None, durable })
     }
 

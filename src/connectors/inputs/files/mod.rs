@@ -201,6 +201,8 @@ struct FilesReader {
 impl SourceReader for FilesReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
         let known = self.files.known.take();
+        // What an earlier run has read has been checked.
+        self.files.durable.iter().for_each(|durable| durable.read(true));
         let Files {
             inputs, epochs, speed, share, follow, reference, columns, places, origins, progress, ..
         } = &self.files;

@@ -9,7 +9,7 @@ use super::record::{Decision, DecisionMode, LastDecisions};
 use crate::mark::Mark;
 use crate::sinks::rows::cluster_json::ReportChange;
 use dupflow_core::cluster::{ClusterReport, Clusters};
-use dupflow_core::doc::{DocChange, DocId, UpsertedDoc};
+use dupflow_core::doc::{DocChange, DocId, Facts, UpsertedDoc};
 use dupflow_core::pair::Delta;
 use dupflow_run::metrics::Metrics;
 
@@ -130,6 +130,11 @@ impl Book {
     pub(crate) fn decision(&mut self, id: &DocId) -> Option<Decision> {
         let Self { pairs, decisions, .. } = self;
         decisions.as_ref()?.present(id, pairs)
+    }
+
+    /// The facts of a document, where decisions are kept; `None` if it is not live.
+    pub(crate) fn facts(&self, id: &DocId) -> Option<Facts> {
+        self.decisions.as_ref()?.facts(id)
     }
 
     /// What else this commit has to write: the correction of the output, once `mark` says that all pairs have

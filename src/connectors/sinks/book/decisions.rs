@@ -226,6 +226,10 @@ impl Decisions {
         self.memberships.settle();
     }
 
+    pub(super) fn facts(&self, id: &DocId) -> Option<Facts> {
+        self.alive.get(id).copied()
+    }
+
     /// The decision of a live document.
     pub(super) fn present(&self, id: &DocId, pairs: &mut Clusters) -> Option<Decision> {
         let Facts { position, .. } = self.alive.get(id)?;

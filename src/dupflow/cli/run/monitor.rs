@@ -81,7 +81,7 @@ pub(in crate::cli) fn start(
     }
     let watches = job.continuity.watch.as_ref();
     subject.watch = watches.map(|watch| -> Arc<dyn WatchBook> { Arc::clone(&watch.run.list) as _ });
-    subject.door.clone_from(&job.door);
+    subject.receiver.clone_from(&job.receiver);
     subject.pipeline = pipeline(plan, deployment, job);
     subject.compare = Some(compare(plan));
     subject.texts = job.source.texts(&plan.scheme.text.columns()).map(|texts| -> Arc<dyn TextReader> {

@@ -33,7 +33,7 @@ use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, InputFile, Share, Source};
 use dupflow_connectors::owned::OwnedFile;
-use dupflow_connectors::posted::Door;
+use dupflow_connectors::posted::PostReceiver;
 use dupflow_connectors::sinks::answers::{Subject, Written};
 use dupflow_connectors::sinks::{BookMetrics, ItemCountsSlot, LetterFile, ListCountsSlot, Sink};
 use dupflow_connectors::state::{self, SharedState, StoredState};
@@ -41,8 +41,8 @@ use dupflow_core::description::Description;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::time::{Clock, SystemClock};
 use dupflow_engine::dataflow::{Stages, described_fields};
-use dupflow_run::door::DocumentDoor;
 use dupflow_run::metrics::Metrics;
+use dupflow_run::posted::DocumentReceiver;
 use dupflow_run::query::QueryQueue;
 use dupflow_run::status::Status;
 use fields::held_views;
@@ -56,7 +56,7 @@ impl RunJob {
         Self {
             stages: stages(plan, false),
             source,
-            door: None,
+            receiver: None,
             first_epoch: 1,
             bad: Arc::new(BadRecords::new(plan.on_error, None)),
             sink,
@@ -140,10 +140,10 @@ impl RunJob {
         let others = others.map(|other| other_output(parts, other, described_reference.as_deref()));
         continuity.others = others.collect::<Result<_, _>>()?;
         continuity.table.clone_from(&deployment.output.table);
-        let door = posted::door(parts, mode, writes)?;
-        let durable = door.as_ref().map(Door::durable);
-        if let Some(door) = &door {
-            continuity.others.push(posted::output(door, parts));
+        let receiver = posted::receiver(parts, mode, writes)?;
+        let durable = receiver.as_ref().map(PostReceiver::durable);
+        if let Some(receiver) = &receiver {
+            continuity.others.push(posted::output(receiver));
         }
         let status = Status::new(index, count, workers);
         status.name_bad_reasons(BadRecord::ALL.map(BadRecord::reason));
@@ -168,7 +168,7 @@ impl RunJob {
                 &stages.fields,
                 SourceParts { inputs, places, share, durable },
             ),
-            door: door.map(|door| Arc::new(door) as Arc<dyn DocumentDoor>),
+            receiver: receiver.map(|receiver| Arc::new(receiver) as Arc<dyn DocumentReceiver>),
             stages,
             first_epoch: 1,
             continuity,

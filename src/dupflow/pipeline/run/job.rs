@@ -12,7 +12,7 @@ use dupflow_connectors::intake::{BadRecords, Source};
 use dupflow_connectors::sinks::{DeltaLines, Sink};
 use dupflow_core::time::{Clock, Epoch};
 use dupflow_engine::dataflow::Stages;
-use dupflow_run::door::DocumentDoor;
+use dupflow_run::posted::DocumentReceiver;
 use dupflow_run::status::Status;
 
 /// Everything that a run needs.
@@ -26,7 +26,7 @@ pub struct RunJob {
     /// Counts and keeps bad records.
     pub bad: Arc<BadRecords>,
     /// Takes the documents of clients, if they are the input.
-    pub door: Option<Arc<dyn DocumentDoor>>,
+    pub receiver: Option<Arc<dyn DocumentReceiver>>,
     /// The output of the deltas.
     pub sink: Box<dyn Sink + Send>,
     /// Conditions that the run must meet after all input is read.

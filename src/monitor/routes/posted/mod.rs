@@ -16,12 +16,13 @@ use utoipa::{IntoParams, ToSchema};
 use super::similar::read_body;
 use super::{ErrorAnswer, RouteState};
 use crate::guard::refusals::RefusalReason;
-use dupflow_run::door::{PostRefusal, PostedLines};
+use dupflow_run::posted::{PostRefusal, PostedLines};
 
 /// How long the run may take for an answer. It takes milliseconds, or as long as the run is not live.
 const ANSWER: Duration = Duration::from_secs(30);
 
-const LATE: &str = "not within 30 s: the run has not begun to read, or the disk is slow";
+const LATE: &str =
+    "not within 30 s: the run is still checking what an earlier one has written, or the disk is slow";
 
 /// How a body is posted.
 #[derive(Deserialize, IntoParams)]
@@ -76,7 +77,11 @@ pub(super) async fn post(
     body: Body,
 ) -> Result<Response, ErrorAnswer> {
     let Query(query) = query.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
-    let door = state.subject.door.clone().ok_or_else(|| ErrorAnswer::not_here("documents to post"))?;
+    let receiver = state.subject.receiver.clone().ok_or_else(|| {
+        let what = "this process takes no documents: source.kind is not \"http\", or another process writes \
+            the output";
+        ErrorAnswer::new(StatusCode::NOT_IMPLEMENTED, what)
+    })?;
     check_encoding(&headers)?;
     // The permit is taken before the body is read, since it takes memory.
     let permit = Arc::clone(&state.bodies).try_acquire_owned().map_err(|_| {
@@ -84,11 +89,11 @@ pub(super) async fn post(
         ErrorAnswer::too_many("too many bodies are read", 1)
     })?;
     let (most, waits) = (state.limits.body_bytes, query.wait.is_none());
-    let bytes = read_body(&state, body).await?.to_vec();
+    let bytes = read_body(&state, body).await?;
     let (reply, mut answer) = oneshot::channel();
     // A client that has closed its connection gets no answer.
     let reply = Box::new(move |posted| drop(reply.send(posted)));
-    let posting = Arc::clone(&door);
+    let posting = Arc::clone(&receiver);
     let posted = tokio::task::spawn_blocking(move || {
         let number = posting.post(bytes, most, waits, reply);
         drop(permit);
@@ -98,7 +103,7 @@ pub(super) async fn post(
     let answer = match timeout(ANSWER, &mut answer).await {
         Ok(answer) => answer.unwrap_or(Err(PostRefusal::Ended)),
         Err(_) => {
-            door.leave(number);
+            receiver.cancel(number);
             answer.try_recv().unwrap_or_else(|_| Err(PostRefusal::NotStored(LATE.to_owned())))
         }
     };

@@ -165,6 +165,8 @@ impl InputReading<'_> {
         let due = self.places.begin(self.cutter.position().offset, skipped, input);
         self.origins.begin(self.cutter.position().offset, &name);
         self.cutter.skip_first(skipped);
+        let durable = self.followed.as_ref().and_then(Followed::durable);
+        durable.iter().for_each(|durable| durable.begins_at(self.cutter.number()));
         self.revisits.begin(input);
         let digest = self.digests.map(|_| StreamDigest::default());
         let opening = Opening {
@@ -173,7 +175,7 @@ impl InputReading<'_> {
             waits: &self.waits,
             failure: &self.failure,
             digest: digest.clone(),
-            durable: self.followed.as_ref().and_then(Followed::durable),
+            durable,
         };
         let opened = opening.open(input);
         if let (Some(digests), Ok(Opened::Document(_))) = (self.digests, &opened) {

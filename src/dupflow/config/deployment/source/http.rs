@@ -37,7 +37,7 @@ const KEY_NAMES: [&str; 11] = [
 const JOURNAL_KEY: &str = "source.journal";
 const WAITING_KEY: &str = "source.waiting";
 
-/// How long an epoch lasts, in milliseconds: so long a client waits for those that follow it.
+/// When an epoch ends: so long a client waits for others.
 const EPOCH: &str = "events:1000,every:5ms";
 
 fn read(settings: &mut FileSettings) -> FilesSource {

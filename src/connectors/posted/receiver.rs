@@ -5,26 +5,34 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
+
+use parking_lot::Mutex;
+use serde::de::IgnoredAny;
 
 use super::journal::{Journal, JournalRules};
 use super::waiting::{Held, PostedSink, Waiting, WaitingBody};
 use crate::durable::Durable;
 use crate::formats::{InputLayout, MAX_RECORD_BYTES, decompressed};
 use crate::intake::is_blank;
-use serde::de::IgnoredAny;
-
+use crate::sinks::DecisionMode;
+use crate::sinks::book::Book;
 use dupflow_core::cluster::Clusters;
+use dupflow_core::doc::DocId;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::text::TextColumns;
-use dupflow_run::door::{DocumentDoor, PostRefusal, PostReply};
+use dupflow_run::metrics::Metrics;
+use dupflow_run::posted::{DocumentReceiver, PostRefusal, PostReply};
 
 /// Most bodies that are written at once.
 const TOGETHER: usize = 1000;
 
-/// What a door is opened with.
+/// Most bytes of a body: as long as a line may be, with the time of its arrival.
+const LONGEST: usize = MAX_RECORD_BYTES - 4096;
+
+/// What a receiver is opened with.
 #[derive(Debug)]
-pub struct DoorSettings<'a> {
+pub struct PostReceiverSettings<'a> {
     /// The journal.
     pub path: &'a Path,
     /// How lines are mapped to documents.
@@ -35,11 +43,18 @@ pub struct DoorSettings<'a> {
     pub fields: FieldRules,
     /// Most bytes of bodies that wait for their answers.
     pub waiting: usize,
+    /// Whether a document that arrives again keeps the time of its first arrival.
+    pub keeps_times: bool,
+    /// Empty, by the rules of the run.
+    pub clusters: Clusters,
 }
 
-/// The door of a run. Its thread ends with it.
-pub struct Door {
-    bodies: Sender<PostedBody>,
+/// The receiver of a run. Its thread ends with it.
+pub struct PostReceiver {
+    /// Present until it is dropped.
+    bodies: Option<Sender<PostedBody>>,
+    thread: Option<JoinHandle<()>>,
+    book: Arc<Mutex<Book>>,
     waiting: Arc<Waiting>,
     /// Bytes that wait, and how many may.
     held: Arc<AtomicUsize>,
@@ -59,26 +74,33 @@ struct PostedBody {
     reply: PostReply,
 }
 
-impl Door {
+impl PostReceiver {
     /// Opens the journal, and starts the thread that writes it.
     ///
     /// # Errors
     /// Any error of the journal.
-    pub fn open(of: DoorSettings<'_>) -> io::Result<Self> {
-        let (durable, waiting) = (Arc::<Durable>::default(), Arc::<Waiting>::default());
-        let DoorSettings { path, layout, columns, fields, waiting: most_held } = of;
-        let journal = Journal::open(path, JournalRules { layout, columns, fields }, Arc::clone(&durable))?;
+    pub fn open(of: PostReceiverSettings<'_>) -> io::Result<Self> {
+        let durable = Arc::<Durable>::default();
+        let waiting = Arc::new(Waiting::new(Arc::clone(&durable)));
+        let book = Book::new(of.clusters).with_decisions(DecisionMode::First, Arc::new(Metrics::new(0)));
+        let book = Arc::new(Mutex::new(book));
+        let rules = JournalRules { layout: of.layout, columns: of.columns, fields: of.fields };
+        let journal = Journal::open(of.path, rules, Arc::clone(&durable))?;
         let (bodies, received) = channel();
-        let answered = Arc::clone(&waiting);
-        let begun = Arc::clone(&durable);
+        let (answered, begun) = (Arc::clone(&waiting), Arc::clone(&durable));
+        let live = of.keeps_times.then(|| Arc::clone(&book));
+        let first_arrival = move |id: &DocId| live.as_ref()?.lock().facts(id)?.ts;
         let keep = move || {
-            // A run that is refused, since its journal is not as it was read, takes nothing.
             if begun.wait_for_reader() {
-                keep(journal, &received, &answered);
+                keep(journal, &received, &answered, first_arrival);
+            } else if let Err(error) = journal.abandon() {
+                // The run is refused, since its journal is not as it was read: nothing is taken.
+                tracing::warn!(%error, "the new journal cannot be removed");
             }
         };
-        thread::Builder::new().name("journal".to_owned()).spawn(keep)?;
-        Ok(Self { bodies, waiting, held: Arc::default(), most_held, durable, posted: AtomicU64::new(0) })
+        let thread = Some(thread::Builder::new().name("journal".to_owned()).spawn(keep)?);
+        let (bodies, held, posted) = (Some(bodies), Arc::default(), AtomicU64::new(0));
+        Ok(Self { bodies, thread, book, waiting, held, most_held: of.waiting, durable, posted })
     }
 
     /// What of the journal is durable; the reader must not read beyond.
@@ -87,27 +109,27 @@ impl Door {
     }
 
     /// The sink that answers what waits.
-    /// `clusters` must be empty.
-    pub fn sink(&self, clusters: Clusters) -> PostedSink {
-        PostedSink::new(clusters, Arc::clone(&self.waiting))
+    pub fn sink(&self) -> PostedSink {
+        PostedSink::new(Arc::clone(&self.book), Arc::clone(&self.waiting))
     }
 
     /// Takes a body; refuses it before anything of it is stored.
     fn take(&self, body: Vec<u8>, most: usize) -> Result<(Vec<u8>, Held), PostRefusal> {
-        let lines = lines(body, most.min(MAX_RECORD_BYTES))?;
+        let lines = lines(body, most.min(LONGEST))?;
         let held = Held::new(&self.held, lines.len(), self.most_held).ok_or(PostRefusal::Full)?;
         Ok((lines, held))
     }
 }
 
-impl DocumentDoor for Door {
+impl DocumentReceiver for PostReceiver {
     fn post(&self, body: Vec<u8>, most: usize, waits: bool, reply: PostReply) -> u64 {
         let number = self.posted.fetch_add(1, Ordering::Relaxed);
         match self.take(body, most) {
             Err(refusal) => reply(Err(refusal)),
             Ok((lines, held)) => {
-                let sent = self.bodies.send(PostedBody { number, lines, held, waits, reply });
-                if let Err(unsent) = sent {
+                let taken = PostedBody { number, lines, held, waits, reply };
+                let sent = self.bodies.as_ref().map(|bodies| bodies.send(taken));
+                if let Some(Err(unsent)) = sent {
                     (unsent.0.reply)(Err(PostRefusal::Ended));
                 }
             }
@@ -115,14 +137,16 @@ impl DocumentDoor for Door {
         number
     }
 
-    fn leave(&self, body: u64) {
-        self.waiting.leave(body);
+    fn cancel(&self, body: u64) {
+        self.waiting.cancel(body);
     }
 }
 
-impl Drop for Door {
+impl Drop for PostReceiver {
     fn drop(&mut self) {
         self.durable.read(false);
+        self.bodies = None;
+        self.thread.take().into_iter().for_each(|thread| drop(thread.join()));
     }
 }
 
@@ -147,14 +171,23 @@ fn lines(body: Vec<u8>, most: usize) -> Result<Vec<u8>, PostRefusal> {
     if lines.is_empty() { Err(PostRefusal::Empty) } else { Ok(lines) }
 }
 
-/// Writes bodies to the journal until there is no door any more.
-fn keep(mut journal: Journal, bodies: &Receiver<PostedBody>, waiting: &Waiting) {
+/// Writes bodies to the journal until the receiver is dropped.
+fn keep(
+    mut journal: Journal,
+    bodies: &Receiver<PostedBody>,
+    waiting: &Waiting,
+    first_arrival: impl Fn(&DocId) -> Option<f64>,
+) {
     let mut fails = false;
+    if let Err(error) = journal.begin() {
+        tracing::warn!(%error, "the journal cannot be written: what is posted is refused until it can");
+    }
     while let Ok(earliest) = bodies.recv() {
-        let group: Vec<_> = [earliest].into_iter().chain(bodies.try_iter().take(TOGETHER - 1)).collect();
-        let all: Vec<u8> = group.iter().flat_map(|body| &body.lines).copied().collect();
+        let group = [earliest].into_iter().chain(bodies.try_iter().take(TOGETHER - 1));
+        let group: Vec<_> = group.filter(|body| !waiting.is_cancelled(body.number)).collect();
+        let all = group.iter().map(|body| &*body.lines).collect::<Vec<_>>().concat();
         let mut group = Some(group);
-        let stored = journal.append(&all, |mut first, found| {
+        let stored = journal.append(&all, &first_arrival, |mut first, found| {
             let mut found = found.into_iter();
             for PostedBody { number, lines, held, waits, reply } in group.take().into_iter().flatten() {
                 let count = lines.iter().filter(|byte| **byte == b'\n').count();
@@ -179,8 +212,10 @@ fn keep(mut journal: Journal, bodies: &Receiver<PostedBody>, waiting: &Waiting) 
     }
 }
 
-impl std::fmt::Debug for Door {
+impl std::fmt::Debug for PostReceiver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Door").field("held", &self.held.load(Ordering::Relaxed)).finish_non_exhaustive()
+        f.debug_struct("PostReceiver")
+            .field("held", &self.held.load(Ordering::Relaxed))
+            .finish_non_exhaustive()
     }
 }

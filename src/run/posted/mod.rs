@@ -1,4 +1,4 @@
-//! The door of a run whose documents are posted by clients.
+//! The receiver of a run whose documents are posted by clients.
 //!
 //! In: the body of a request, one event a line. Out: for each line what became of it, once that is known.
 //! Neither side blocks: the reply is a function.
@@ -6,14 +6,15 @@
 use thiserror::Error;
 
 /// Takes the documents of clients.
-pub trait DocumentDoor: Send + Sync {
+pub trait DocumentReceiver: Send + Sync {
     /// Takes the lines of a body, which may be compressed with gzip or zstd; decompressed they have `most`
     /// bytes at most. What was taken is durable when `reply` is called, and is in the corpus by then, unless
     /// `waits` is false. Returns the number of the body.
     fn post(&self, body: Vec<u8>, most: usize, waits: bool, reply: PostReply) -> u64;
 
-    /// Ends the wait of the body of this number: if its lines are stored, their reply is called.
-    fn leave(&self, body: u64);
+    /// Ends the wait of the body of this number. If its lines are stored, `reply` has been called on return;
+    /// else they will not be, except in the moment in which they are being written.
+    fn cancel(&self, body: u64);
 }
 
 /// Receives the reply; must neither block nor panic.
@@ -40,7 +41,7 @@ pub enum PostRefusal {
     #[error("the body cannot be decompressed: {0}")]
     Damaged(String),
     /// It has too many bytes.
-    #[error("the body has more than {0} bytes, decompressed (monitor.body_bytes)")]
+    #[error("the body has more than {0} bytes, decompressed (monitor.body_bytes, at most 16 MiB)")]
     TooLarge(usize),
     /// Too much waits.
     #[error("too many documents wait (source.waiting)")]
