@@ -28,6 +28,9 @@ fn refused() -> Vec<Case> {
     let mut tar = vec![0; 512];
     tar[..6].copy_from_slice(b"a.json");
     tar[257..262].copy_from_slice(b"ustar");
+    tar[148..156].copy_from_slice(b"        ");
+    let sum = format!("{:06o}\0 ", tar.iter().map(|byte| u32::from(*byte)).sum::<u32>());
+    tar[148..156].copy_from_slice(sum.as_bytes());
     vec![
         (
             "a.jsonl.xz",
