@@ -38,7 +38,7 @@ const JOURNAL_KEY: &str = "source.journal";
 const WAITING_KEY: &str = "source.waiting";
 
 /// When an epoch ends: so long a client waits for others.
-const EPOCH: &str = "events:1000,every:5ms";
+const EPOCH: &str = "events:1000,every:1ms";
 
 fn read(settings: &mut FileSettings) -> FilesSource {
     let journal = settings.read(JOURNAL_KEY, path).filter(|path| !path.as_os_str().is_empty());
