@@ -161,7 +161,8 @@ fn lines(body: Vec<u8>, most: usize) -> Result<Vec<u8>, PostRefusal> {
     }
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes).trim_ascii();
     // One object may have several lines: their ends are between its tokens only.
-    let is_object = text.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(text).is_ok();
+    let is_one = || serde_json::from_slice::<IgnoredAny>(text).is_ok();
+    let is_object = text.starts_with(b"{") && text.contains(&b'\n') && is_one();
     let in_line = |byte: &u8| if is_object && matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };
     let mut lines = Vec::with_capacity(text.len() + 1);
     for line in text.split(|byte| *byte == b'\n' && !is_object).filter(|line| !is_blank(line)) {
@@ -185,6 +186,9 @@ fn keep(
     while let Ok(earliest) = bodies.recv() {
         let group = [earliest].into_iter().chain(bodies.try_iter().take(TOGETHER - 1));
         let group: Vec<_> = group.filter(|body| !waiting.is_cancelled(body.number)).collect();
+        if group.is_empty() {
+            continue;
+        }
         let all = group.iter().map(|body| &*body.lines).collect::<Vec<_>>().concat();
         let mut group = Some(group);
         let stored = journal.append(&all, &first_arrival, |mut first, found| {

@@ -34,7 +34,7 @@ const MOST: usize = 1000;
 /// How long the workers may take for an answer. It takes milliseconds, or as long as the epoch in progress.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// How many times the most bytes of a body are read to its end.
+/// A body that is too large is read, and discarded, up to so many times the limit.
 const DISCARDED: usize = 16;
 
 /// A query for similar documents.
