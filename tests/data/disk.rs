@@ -16,9 +16,9 @@ impl Disk {
         mounted.is_ok_and(|mounted| mounted.status.success()).then(|| Self(at.to_owned()))
     }
 
-    /// Takes all room, to the last byte.
+    /// Takes all room that is left, to the last byte.
     pub(crate) fn fill(&self) {
-        let mut file = fs::File::create(self.0.join("filling")).unwrap();
+        let mut file = fs::File::options().create(true).append(true).open(self.0.join("filling")).unwrap();
         for bytes in [&[0; 4096][..], &[0]] {
             while file.write_all(bytes).is_ok() {}
         }

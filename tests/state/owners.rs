@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::channel;
 
-use dupflow::connectors::state::{Folder, MemoryStore, StateError, StoredState, verify};
+use dupflow::connectors::state::{Folder, MemoryStore, StateError, Store, StoredState, verify};
 
 use super::broken::{Broken, Fault};
 use super::script::{SMALL, publish, restart, usual_documents};
@@ -66,6 +66,28 @@ fn taken_over_between_any_two_operations() {
         let (_, epoch, found) = restart(memory);
         assert!((epoch, found) == (last + 1, usual_documents(last + 1)), "operation {at}");
     }
+}
+
+/// Before any single operation of an owner an empty place takes that of its files: no owner has taken it over.
+#[test]
+fn an_empty_place_is_no_other_owner() {
+    let run = |store: &Broken| {
+        let mut state = StoredState::open(Box::new(store.clone())).unwrap().with_rule(SMALL);
+        (1..=14).find_map(|epoch| publish(&mut state, epoch).err())
+    };
+    let whole = Broken::new(MemoryStore::default(), u64::MAX, Fault::Stop);
+    assert!(run(&whole).is_none());
+    let mut removed = 0;
+    for at in OPENING..whole.count() {
+        let memory = MemoryStore::default();
+        let files = memory.clone();
+        let empty = move || files.list().unwrap().iter().for_each(|name| files.delete(name).unwrap());
+        let Some(error) = run(&Broken::new(memory, at, Fault::Before(Box::new(empty)))) else { continue };
+        let said = error.to_string();
+        assert!(said.contains("removed while this run had the state"), "operation {at}: {said}");
+        removed += 1;
+    }
+    assert!(removed > whole.count() / 2, "{removed} of {}", whole.count());
 }
 
 #[test]

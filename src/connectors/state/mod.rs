@@ -361,8 +361,7 @@ impl StoredState {
         match self.publish_once(saved, changes, through) {
             Err(error) if error.is_full() && self.make_room() => self.publish_once(saved, changes, through),
             Err(StateError::Io { file, source }) if source.kind() == std::io::ErrorKind::NotFound => {
-                let what = "its folder was removed while this run had the state".to_owned();
-                Err(StateError::Damaged { file, what })
+                Err(removed(file))
             }
             published => published,
         }
@@ -463,14 +462,13 @@ impl StoredState {
         self.check_segments(manifest)?;
         let bytes = manifest.encode();
         let name = Manifest::name(manifest.number);
-        let taken_over = || StateError::TakenOver { file: self.files.full_name(&name) };
         if !self.files.put_if_absent(&name, &bytes)? {
-            let found = match Manifest::read(&self.files, manifest.number) {
-                Err(error) if error.is_gone() => return Err(taken_over()),
+            let found = match Manifest::read(&self.files, number) {
+                Err(error) if error.is_gone() => return Err(self.lost(number)),
                 found => found?,
             };
             if found.owner != self.owner {
-                return Err(taken_over());
+                return Err(StateError::TakenOver { file: self.files.full_name(&name) });
             }
             if found != *manifest {
                 // An earlier publish that reported a failure but was written.
@@ -484,7 +482,18 @@ impl StoredState {
         // If a later owner has removed the manifest of this number, there are higher ones. If it has begun
         // with this manifest, it removes none of its files.
         let numbers = Manifest::numbers(&self.files.list()?);
-        if numbers.first() == Some(&manifest.number) { Ok(numbers) } else { Err(taken_over()) }
+        if numbers.first() == Some(&number) { Ok(numbers) } else { Err(self.lost(number)) }
+    }
+
+    /// Why the manifest of a number, which was there, is not the newest: of a later owner there is a higher
+    /// one, of a folder that another one has replaced there is none.
+    fn lost(&self, number: u64) -> StateError {
+        let file = self.files.full_name(&Manifest::name(number));
+        match self.files.list() {
+            Err(error) => error,
+            Ok(names) if Manifest::numbers(&names).first() > Some(&number) => StateError::TakenOver { file },
+            Ok(_) => removed(file),
+        }
     }
 
     /// Checks that the segments are there that a manifest lists, as long as they were written: it must not
@@ -537,6 +546,10 @@ impl StoredState {
             .map(|(name, _)| name.to_owned())
             .ok_or_else(|| StateError::NoTable { place: place(), fingerprint })
     }
+}
+
+fn removed(file: String) -> StateError {
+    StateError::Damaged { file, what: "its folder was removed while this run had the state".to_owned() }
 }
 
 /// Reads the manifests of these numbers, except damaged ones; `None` if one was removed meanwhile.

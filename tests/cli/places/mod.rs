@@ -293,9 +293,15 @@ fn cell(thing: &str, what: What, when: When, then: Then, sink: &'static str) {
         }
         Says(..) => {}
         GoesOn if disk.is_some() => {
-            // It is tried again, and says so.
-            until(|| run.said().contains("tried again"))
-                .unwrap_or_else(|()| panic!("{named}: {}", run.said()));
+            // It is tried again, and says so. What the run removed may have made room for the batch.
+            until(|| {
+                if what == Full && deployment.is_stored() {
+                    disk.iter().for_each(Disk::fill);
+                    deployment.append();
+                }
+                run.said().contains("tried again")
+            })
+            .unwrap_or_else(|()| panic!("{named}: {}", run.said()));
             recover(disk.as_ref(), &own, what);
         }
         GoesOn => {}
