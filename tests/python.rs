@@ -14,8 +14,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the tests import. mypy checks the types; five libraries hand out frames, Scrapy posts.
-const PACKAGES: [&str; 9] =
-    ["datasets", "duckdb", "hypothesis", "mypy", "pandas", "polars", "pyarrow", "pytest", "scrapy"];
+const PACKAGES: [&str; 10] = [
+    "datasets",
+    "deltalake",
+    "duckdb",
+    "hypothesis",
+    "mypy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pytest",
+    "scrapy",
+];
 
 /// Names under which Python is looked for, the first one of at least version 3.10 is taken.
 const PYTHONS: [&str; 5] = ["python3", "python3.13", "python3.12", "python3.11", "python3.10"];

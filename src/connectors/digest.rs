@@ -11,6 +11,7 @@
 //! ```
 //!
 //! This is what `sha256sum` prints for these files. Files that are skipped or cannot be read are not in it.
+//! Behind the bytes of a file of a table is a hash of what the table says of it.
 //!
 //! `end_digest` is a cheap check of a file that is continued: of its last bytes only. A `GrowingDigest` is
 //! one of all bytes of a file to which others are appended.

@@ -29,6 +29,7 @@ mod copies;
 mod database_output;
 mod decisions;
 mod decontaminate;
+mod delta;
 mod documents;
 mod doors;
 mod dupflow;

@@ -68,7 +68,8 @@ fn taken_over_between_any_two_operations() {
     }
 }
 
-/// Before any single operation of an owner an empty place takes that of its files: no owner has taken it over.
+/// Before any single operation of an owner an empty place takes that of its files: no owner has taken it
+/// over.
 #[test]
 fn an_empty_place_is_no_other_owner() {
     let run = |store: &Broken| {

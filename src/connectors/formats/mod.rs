@@ -23,6 +23,7 @@ mod nonstandard;
 mod pages;
 mod parallel;
 mod parquet;
+mod part;
 mod raw;
 mod register;
 mod rows;
@@ -46,7 +47,10 @@ pub use layout::{CsvQuote, FileFormat, IdRule, InputLayout, NotFoundRule, Surrog
 pub use layout::{instead_of, named_path};
 pub(crate) use pages::{PAGE_BYTES, PageMemory, SharedPages};
 #[cfg(feature = "parquet")]
-pub(crate) use parquet::{ParquetCopy, ParquetTarget};
+pub(crate) use parquet::{ParquetCopy, ParquetTarget, objects};
+#[cfg(feature = "parquet")]
+pub(crate) use part::DeletedRows;
+pub(crate) use part::TablePart;
 #[cfg(feature = "parquet")]
 pub(crate) use raw::taken;
 pub(crate) use raw::{

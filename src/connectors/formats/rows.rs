@@ -1,12 +1,14 @@
 //! The records of a file, as every format returns them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 
 use super::bad_record::{BadRecord, RecordPlace};
 use super::layout::{InputLayout, SurrogateRule};
 use super::nonstandard::StandardJson;
+use super::part::TablePart;
 use dupflow_core::doc::DocId;
 use dupflow_core::text::Given;
 use dupflow_core::time::UnixTime;
@@ -26,6 +28,8 @@ pub(crate) struct WantedColumns {
     pub(crate) fields: Vec<String>,
     /// What the text is, unless it is a text.
     pub(crate) given: Option<Given>,
+    /// What a table says of the file, if it is one of a table.
+    pub(crate) part: Option<Arc<TablePart>>,
 }
 
 /// One record.
@@ -213,13 +217,15 @@ impl WantedColumns {
         names: &[String],
     ) -> Option<(BadRecord, String)> {
         let usual = InputLayout::default();
-        let (reason, name) = if !has(&self.text) {
+        // A column may have been added to a table behind the file.
+        let is_known = |name: &str| has(name) || self.part.as_ref().is_some_and(|part| part.is_column(name));
+        let (reason, name) = if !is_known(&self.text) {
             (BadRecord::MissingText, &self.text)
-        } else if let Some(id) = self.id.as_ref().filter(|id| **id != usual.id && !has(id)) {
+        } else if let Some(id) = self.id.as_ref().filter(|id| **id != usual.id && !is_known(id)) {
             (BadRecord::MissingId, id)
-        } else if self.ts != usual.ts && !has(&self.ts) {
+        } else if self.ts != usual.ts && !is_known(&self.ts) {
             (BadRecord::BadTs, &self.ts)
-        } else if self.op != usual.op && !self.op.is_empty() && !has(&self.op) {
+        } else if self.op != usual.op && !self.op.is_empty() && !is_known(&self.op) {
             (BadRecord::BadOp, &self.op)
         } else {
             return None;

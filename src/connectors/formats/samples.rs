@@ -145,7 +145,7 @@ impl ReadResult {
 pub(super) fn columns(fields: &[&str]) -> WantedColumns {
     let [id, text, ts, op] = ["id", "text", "ts", "op"].map(str::to_owned);
     let fields = fields.iter().map(|field| (*field).to_owned()).collect();
-    WantedColumns { id: Some(id), text, ts, op, fields, given: None }
+    WantedColumns { id: Some(id), text, ts, op, fields, given: None, part: None }
 }
 
 /// All records as they are written.

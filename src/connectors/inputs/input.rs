@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::named_table::NamedTable;
 #[cfg(feature = "object-store")]
 use super::remote::StoredObject;
-use crate::formats::{FileFormat, InputLayout};
+use crate::formats::{FileFormat, InputLayout, TablePart};
 use dupflow_run::missing_feature;
 
 /// One input, and how its records are to be read.
@@ -13,6 +14,8 @@ use dupflow_run::missing_feature;
 pub struct Input {
     pub(crate) place: InputPlace,
     pub(crate) layout: Arc<InputLayout>,
+    /// What a table says of the file, if it is one of a table.
+    pub(crate) part: Option<Arc<TablePart>>,
 }
 
 /// Why this build cannot read an input of this name: the feature that it lacks.
@@ -51,22 +54,25 @@ impl Input {
 
     /// The bytes of a file with this name.
     pub fn of_bytes(name: &str, bytes: impl Into<Arc<[u8]>>, layout: InputLayout) -> Self {
-        Self { place: InputPlace::Memory(name.into(), bytes.into()), layout: Arc::new(layout) }
+        let place = InputPlace::Memory(name.into(), bytes.into());
+        Self { place, layout: Arc::new(layout), part: None }
     }
 
     /// A file or a folder, in the format that its name and first bytes suggest.
     pub fn at(path: &Path) -> Self {
-        let place = if path.is_dir() {
+        let place = if let Some(Ok(table)) = NamedTable::from_argument(path) {
+            InputPlace::Folder(table.folder)
+        } else if path.is_dir() {
             InputPlace::Folder(path.to_owned())
         } else {
             InputPlace::File(path.to_owned())
         };
-        Self { place, layout: Arc::default() }
+        Self { place, layout: Arc::default(), part: None }
     }
 
     /// A file that is read in this way, whether it is there or not.
     pub fn file(path: &Path, layout: InputLayout) -> Self {
-        Self { place: InputPlace::File(path.to_owned()), layout: Arc::new(layout) }
+        Self { place: InputPlace::File(path.to_owned()), layout: Arc::new(layout), part: None }
     }
 
     /// How its records are read.
@@ -103,6 +109,11 @@ impl Input {
             #[cfg(feature = "object-store")]
             InputPlace::Object(object) => object.name(),
         }
+    }
+
+    /// What tells it from the same file of which a table says something else, if it is one of a table.
+    pub(crate) fn part_tag(&self) -> Option<&String> {
+        self.part.as_ref().map(|part| &part.tag)
     }
 
     /// Its stored size in bytes, where it is known.

@@ -1,11 +1,14 @@
 //! The inputs of a run: what and where they are, and the source that reads files, folders and streams.
 
+#[cfg(feature = "parquet")]
+mod delta;
 mod each_event;
 mod files;
 mod folder;
 mod globs;
 mod input;
 mod known;
+mod named_table;
 mod open;
 #[cfg(feature = "object-store")]
 mod remote;

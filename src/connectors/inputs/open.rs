@@ -144,7 +144,8 @@ impl Opening<'_> {
         Ok(match begun.format.open(file)? {
             OpenedRecords::Lines(lines) => Opened::Lines(lines),
             OpenedRecords::Rows(rows) => {
-                Opened::Rows(PartitionRows::with(rows, &name, &begun.columns.fields))
+                let given = input.part.as_ref().map(|part| part.given(&begun.columns.fields));
+                Opened::Rows(PartitionRows::with(rows, &name, &begun.columns.fields, given))
             }
         })
     }
@@ -178,6 +179,7 @@ impl<'i> BegunInput<'i> {
             op: layout.operation().to_owned(),
             fields: columns.to_vec(),
             given: columns.given,
+            part: input.part.clone(),
         };
         Ok(Self { input, name, format, compression, beginning, columns })
     }

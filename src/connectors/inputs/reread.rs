@@ -27,6 +27,11 @@ pub(crate) struct Reopened {
 /// If it cannot be opened or cannot be read twice, or has no records but is one document.
 pub(crate) fn reopen(input: &Input, pages: &SharedPages) -> io::Result<Reopened> {
     let refused = |why: &str| Err(io::Error::new(io::ErrorKind::Unsupported, why.to_owned()));
+    if input.part.is_some() {
+        return refused(
+            "it is a file of a table, whose records are not copied: take their ids (--emit keep)",
+        );
+    }
     match &input.place {
         InputPlace::Stdin => refused("standard input cannot be read twice: write it to a file first"),
         InputPlace::Folder(_) => refused("it is a folder"),
@@ -65,7 +70,7 @@ pub fn files_of(inputs: &[Input]) -> Vec<Input> {
             let is_document = !holds_records(&path, &input.layout);
             let format = if is_document { Some(FileFormat::text()) } else { input.layout.format };
             let layout = Arc::new(InputLayout { format, ..(*input.layout).clone() });
-            files.push(Input { place: InputPlace::File(path), layout });
+            files.push(Input { place: InputPlace::File(path), layout, part: None });
         }
     }
     files
@@ -79,5 +84,7 @@ pub fn folders_of(inputs: &[Input]) -> BTreeMap<PathBuf, PathBuf> {
         let all = in_order(root).into_iter().filter_entry(|entry| !is_hidden(entry)).flatten();
         all.filter(|entry| entry.depth() == 0 || entry.path_is_symlink() && entry.file_type().is_dir())
     });
-    linked.filter_map(|entry| Some((entry.path().canonicalize().ok()?, entry.into_path()))).collect()
+    let tables = inputs.iter().filter_map(|input| Some(input.part.as_ref()?.folder.clone()));
+    let all = linked.map(walkdir::DirEntry::into_path).chain(tables);
+    all.filter_map(|path| Some((path.canonicalize().ok()?, path))).collect()
 }

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use super::folder::refused_below;
 use super::globs;
 use super::input::{Input, InputPlace};
+use super::named_table::NamedTable;
 use super::open::refused;
 use super::table_folder::{TableFolder, TablesAbove};
 use crate::formats::InputLayout;
 use crate::intake::SourceError;
-#[cfg(not(feature = "object-store"))]
+#[cfg(not(all(feature = "object-store", feature = "parquet")))]
 use dupflow_run::missing_feature;
 
 impl Input {
@@ -28,9 +29,16 @@ impl Input {
         let layout = Arc::new(layout);
         let mut inputs: Vec<Self> = Vec::new();
         let mut problems = Vec::new();
-        let input = |place| Self { place, layout: Arc::clone(&layout) };
+        let input = |place| Self { place, layout: Arc::clone(&layout), part: None };
         for argument in arguments {
             let path = argument.as_ref();
+            if let Some(table) = NamedTable::from_argument(path) {
+                match table.and_then(|table| files_of_table(&table, &layout)) {
+                    Ok(files) => inputs.extend(files),
+                    Err(problem) => problems.push(problem),
+                }
+                continue;
+            }
             if let Some(address) = path.to_str().filter(|typed| typed.contains("://")) {
                 match remote(address) {
                     Ok(places) => inputs.extend(places.into_iter().map(&input)),
@@ -52,12 +60,16 @@ impl Input {
         }
         let mut above = TablesAbove::default();
         let mut tables: Vec<TableFolder> = Vec::new();
-        inputs.iter().filter_map(|one| above.containing(one.path()?)).for_each(|table| {
-            // Of many files of a table, one message.
-            if !tables.contains(&table) {
-                tables.push(table);
-            }
-        });
+        inputs
+            .iter()
+            .filter(|one| one.part.is_none())
+            .filter_map(|one| above.containing(one.path()?))
+            .for_each(|table| {
+                // Of many files of a table, one message.
+                if !tables.contains(&table) {
+                    tables.push(table);
+                }
+            });
         problems.extend(tables.iter().map(|table| table.refusal()));
         if !tables.is_empty() {
             return Err(SourceError::Inputs(problems));
@@ -97,4 +109,20 @@ fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
 #[cfg(not(feature = "object-store"))]
 fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
     Err(format!("cannot read \"{address}\": {}", missing_feature("object stores", "object-store")))
+}
+
+/// The files of a table's rows.
+#[cfg(feature = "parquet")]
+fn files_of_table(table: &NamedTable, layout: &InputLayout) -> Result<Vec<Input>, String> {
+    super::delta::files(&table.folder, table.version, layout)
+        .map_err(|why| format!("cannot read the table \"{}\": {why}", table.folder.display()))
+}
+
+/// The files of a table's rows: none in this build.
+#[cfg(not(feature = "parquet"))]
+fn files_of_table(table: &NamedTable, _: &InputLayout) -> Result<Vec<Input>, String> {
+    let missing = missing_feature("tables of Delta Lake", "parquet");
+    let NamedTable { folder, version } = table;
+    let version = version.map(|version| format!(" at version {version}")).unwrap_or_default();
+    Err(format!("cannot read the table \"{}\"{version}: {missing}", folder.display()))
 }

@@ -44,7 +44,8 @@ pub fn stamp(input: &Input) -> Option<String> {
     if !input.is_folder() {
         let found = path.metadata().ok().filter(Metadata::is_file)?;
         let (bytes, modified) = of(&found);
-        return Some(format!("{bytes} bytes, modified at {modified}"));
+        let of_table = input.part_tag().map(|tag| format!(", as {tag} of a table")).unwrap_or_default();
+        return Some(format!("{bytes} bytes, modified at {modified}{of_table}"));
     }
     let (mut files, mut all) = (0_u64, 0);
     for file in files_of(std::slice::from_ref(input)) {

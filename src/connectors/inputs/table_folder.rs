@@ -2,7 +2,7 @@
 //!
 //! Such a folder holds files of rows that were deleted or replaced beside those of the present rows, and only
 //! the table's log says which. So it is never read as loose files: not when it is named, and not when it is
-//! above or below what is named.
+//! above or below what is named. A table of Delta Lake on a disk that is named is read by its log (`delta`).
 //!
 //! | table | its folder holds |
 //! |---|---|
@@ -41,6 +41,15 @@ const MARKERS: [(&str, TableKind); 4] = [
 ];
 
 impl TableKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Delta => "Delta Lake",
+            Self::Hudi => "Hudi",
+            Self::Lance => "Lance",
+            Self::Iceberg => "Iceberg",
+        }
+    }
+
     /// Whether a file of this name, in the marker's folder, is one that the table has.
     fn has(self, name: &str) -> bool {
         match self {
@@ -107,6 +116,11 @@ impl TableFolder {
         Some((above, Self::new(kind, above.to_owned(), names)))
     }
 
+    /// A table of Delta Lake.
+    pub(super) fn of_delta(folder: &str) -> Self {
+        Self::new(TableKind::Delta, folder.to_owned(), Vec::new())
+    }
+
     fn new(kind: TableKind, folder: String, mut names: Vec<String>) -> Self {
         names.sort_by_key(|name| version(name));
         Self { kind, folder, metadata: names.pop().unwrap_or_default() }
@@ -130,34 +144,52 @@ impl TableFolder {
         Self { folder, ..self }
     }
 
-    /// Why it is not read, and the command that writes its rows as Parquet.
+    /// Why it is not read, and what to name, or the command that writes its rows as Parquet.
     pub(crate) fn refusal(&self) -> String {
+        let Self { kind, folder, .. } = self;
+        if *kind == TableKind::Delta && cfg!(feature = "parquet") && !folder.contains("://") {
+            return format!(
+                "cannot read \"{folder}\": it is a table of Delta Lake, whose files also \
+                 hold rows that were deleted or replaced: name the table itself: {}",
+                crate::formats::quoted(folder)
+            );
+        }
+        format!(
+            "cannot read \"{folder}\": it is a table of {}, whose files also hold rows that were deleted or \
+             replaced: write its present rows as Parquet, and name that: {}",
+            kind.name(),
+            self.command("")
+        )
+    }
+
+    /// The command that writes its rows as Parquet; `more` are further arguments of the call that opens it.
+    pub(super) fn command(&self, more: &str) -> String {
         let Self { kind, folder, metadata } = self;
-        let (name, modules, rows, argument) = match kind {
+        let (modules, rows) = match kind {
+            // Its `to_pyarrow_table` has no values of mapped columns.
             TableKind::Delta => (
-                "Delta Lake",
-                "deltalake as t",
-                "t.DeltaTable(sys.argv[1]).to_pyarrow_table()",
-                folder.clone(),
+                "deltalake as t,pyarrow as a",
+                "a.table(t.QueryBuilder().register(\"t\",t.DeltaTable(sys.argv[1]MORE)).execute(\"select * from \
+                 t\").read_all())",
             ),
             TableKind::Hudi => (
-                "Hudi",
                 "pyarrow as a,hudi as t",
-                "a.Table.from_batches(t.HudiTable(sys.argv[1]).read_snapshot())",
-                folder.clone(),
+                "a.Table.from_batches(t.HudiTable(sys.argv[1]MORE).read_snapshot())",
             ),
-            TableKind::Lance => ("Lance", "lance as t", "t.dataset(sys.argv[1]).to_table()", folder.clone()),
-            TableKind::Iceberg => (
-                "Iceberg",
-                "pyiceberg.table as t",
-                "t.StaticTable.from_metadata(sys.argv[1]).scan().to_arrow()",
-                format!("{folder}/metadata/{metadata}"),
-            ),
+            TableKind::Lance => ("lance as t", "t.dataset(sys.argv[1]MORE).to_table()"),
+            TableKind::Iceberg => {
+                ("pyiceberg.table as t", "t.StaticTable.from_metadata(sys.argv[1]MORE).scan().to_arrow()")
+            }
+        };
+        let argument = if *kind == TableKind::Iceberg {
+            format!("{folder}/metadata/{metadata}")
+        } else {
+            folder.clone()
         };
         format!(
-            "cannot read \"{folder}\": it is a table of {name}, whose files also hold rows that were \
-             deleted or replaced: write its present rows as Parquet, and name that: python3 -c 'import \
-             sys,{modules},pyarrow.parquet as p;p.write_table({rows},sys.argv[2])' {} table.parquet",
+            "python3 -c 'import sys,{modules},pyarrow.parquet as p;p.write_table({},sys.argv[2])' {} \
+             table.parquet",
+            rows.replace("MORE", more),
             crate::formats::quoted(&argument)
         )
     }

@@ -55,7 +55,7 @@ pub struct InputSpan {
     /// Device and number of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<(u64, u64)>,
-    /// The entity tag of the object, in a store.
+    /// The entity tag of the object, in a store; of a file of a table, a hash of what the table says of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
 }
@@ -128,6 +128,11 @@ impl InputSpan {
     /// The position after its last record.
     pub fn after(&self) -> u64 {
         self.first + self.records
+    }
+
+    /// Whether it is a file of a table: of one the tag is what the table says of it.
+    pub fn is_of_table(&self) -> bool {
+        self.tag.is_some() && self.end.is_some()
     }
 
     /// Whether both are of the same input, as far as the names say.

@@ -134,6 +134,7 @@ impl ArrowRows {
             self.batch = Some(ReadColumns {
                 id: column(id),
                 text: text.in_batch(&batch, given.is_some()),
+                has_text: true,
                 given: given.clone(),
                 ts: column(ts),
                 op: column(op),

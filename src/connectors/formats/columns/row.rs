@@ -43,6 +43,8 @@ impl<'a> KeptRow<'a> {
 pub(crate) struct ReadColumns<C> {
     pub(crate) id: Option<C>,
     pub(crate) text: C,
+    /// False if no row has a text: then that column is another one.
+    pub(crate) has_text: bool,
     /// What the text is, unless it is a text.
     pub(crate) given: Option<GivenColumn>,
     pub(crate) ts: Option<C>,
@@ -87,10 +89,14 @@ impl<C: ColumnCursor> ReadColumns<C> {
             id: text(self.id()),
             op: text(value_of(self.op.as_ref()).bytes()),
             ts: value_of(self.ts.as_ref()).json(),
-            text: text(self.text(&self.text.value())),
+            text: text(self.text(&self.text_value())),
             ..KeptRow::new(Some(number), reason, cause.as_deref())
         };
         Damage { reason, head: head.line(), cause, place: RecordPlace::Record(number), ends: false }
+    }
+
+    fn text_value(&self) -> CellValue<'_> {
+        if self.has_text { self.text.value() } else { CellValue::Null }
     }
 
     /// The text of a value of the column of texts; `None` for null.
@@ -112,7 +118,7 @@ impl<C: ColumnCursor> ReadColumns<C> {
         let op = bytes(value_of(self.op.as_ref()))?.unwrap_or_default();
         row.text = match op.as_slice() {
             b"" | b"upsert" => {
-                let value = self.text.value();
+                let value = self.text_value();
                 match (within(self.text(&value)?)?, &self.given) {
                     (None, _) => RowText::Missing,
                     (Some(text), Some(column)) if !value.is_given(column.given, &text) => {

@@ -5,7 +5,7 @@ mod file;
 mod format;
 
 #[cfg(feature = "parquet")]
-pub(crate) use file::{ParquetCopy, ParquetTarget};
+pub(crate) use file::{ParquetCopy, ParquetTarget, objects};
 pub(super) use format::PARQUET;
 #[cfg(test)]
 pub(super) use format::is_parquet;

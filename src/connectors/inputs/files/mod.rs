@@ -15,7 +15,7 @@ mod followed;
 mod reading;
 mod revisits;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::input::Input;
@@ -233,6 +233,11 @@ impl SourceReader for FilesReader {
         };
         if self.begin == 0 {
             bad.count_inputs();
+        }
+        let tables = inputs.iter().filter_map(|input| input.part.as_ref());
+        let tables: BTreeSet<_> = tables.map(|part| (&part.folder, part.version)).collect();
+        for (folder, version) in tables {
+            tracing::info!(table = %folder.display(), version, "a table is read as of this version");
         }
         let (reference, inputs) = inputs.split_at((*reference).min(inputs.len()));
         let (before, last) = inputs.split_at(inputs.len() - usize::from(*follow && !inputs.is_empty()));

@@ -53,7 +53,7 @@ pub fn folder_kinds(folder: &Input) -> Vec<FolderKind> {
                 kinds.push(FolderKind {
                     format,
                     files: 1,
-                    first: Input { place: InputPlace::File(path), layout },
+                    first: Input { place: InputPlace::File(path), layout, part: None },
                 });
             }
         }
@@ -177,7 +177,7 @@ mod tests {
             std::fs::write(folder.path().join(name), "id\n").unwrap();
         }
         let place = InputPlace::Folder(folder.path().to_owned());
-        let kinds = folder_kinds(&Input { place, layout: Arc::default() });
+        let kinds = folder_kinds(&Input { place, layout: Arc::default(), part: None });
         let formats: Vec<_> = kinds.iter().map(|kind| kind.format.name()).collect();
         assert_eq!(formats, ["csv", "html", "tsv"]);
     }

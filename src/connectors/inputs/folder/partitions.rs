@@ -13,13 +13,21 @@ pub(crate) struct PartitionRows {
     rows: Box<dyn RowReader>,
     /// The index of each further field that the path has, and its value.
     given: Vec<(usize, Vec<u8>)>,
+    /// Whether they replace what the rows have.
+    replaces: bool,
 }
 
 impl PartitionRows {
-    /// The rows, with the values that the path gives to these fields.
-    pub(crate) fn with(rows: Box<dyn RowReader>, path: &str, fields: &[String]) -> Box<dyn RowReader> {
-        let given = path_columns(path, fields);
-        if given.is_empty() { rows } else { Box::new(Self { rows, given }) }
+    /// The rows, with the values that the path gives to these fields, or those of a table's log.
+    pub(crate) fn with(
+        rows: Box<dyn RowReader>,
+        path: &str,
+        fields: &[String],
+        given: Option<Vec<(usize, Vec<u8>)>>,
+    ) -> Box<dyn RowReader> {
+        let replaces = given.is_some();
+        let given = given.unwrap_or_else(|| path_columns(path, fields));
+        if given.is_empty() { rows } else { Box::new(Self { rows, given, replaces }) }
     }
 }
 
@@ -28,7 +36,9 @@ impl RowReader for PartitionRows {
         let next = self.rows.next(row)?;
         if next == NextRow::Row {
             for (place, value) in &self.given {
-                if let Some(field) = row.fields.get_mut(*place).filter(|field| field.is_empty()) {
+                if let Some(field) =
+                    row.fields.get_mut(*place).filter(|field| self.replaces || field.is_empty())
+                {
                     field.clone_from(value);
                 }
             }
@@ -72,7 +82,7 @@ fn path_columns(path: &str, fields: &[String]) -> Vec<(usize, Vec<u8>)> {
 }
 
 /// The bytes of a name, in which `%` and two hexadecimal digits are a byte.
-fn decoded(name: &str) -> Vec<u8> {
+pub(in crate::inputs) fn decoded(name: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.as_bytes();
     while let Some((first, after)) = rest.split_first() {

@@ -43,7 +43,8 @@ impl Likeness {
 /// The input as it is found, with no records. One without a name (standard input, a pipe) has only what it is
 /// called.
 pub(crate) fn found(input: &Input, nth: u64, first: u64) -> InputSpan {
-    let span = InputSpan { name: input.name().to_string(), nth, first, ..InputSpan::default() };
+    let (name, tag) = (input.name().to_string(), input.part_tag().cloned());
+    let span = InputSpan { name, nth, first, tag, ..InputSpan::default() };
     match &input.place {
         InputPlace::File(path) => with_file(path, &span).unwrap_or(span),
         InputPlace::Stdin | InputPlace::Folder(_) => span,
@@ -83,6 +84,8 @@ fn with_file(path: &Path, span: &InputSpan) -> Option<InputSpan> {
 /// Compares an input with what was read of it.
 pub(crate) fn compare(input: &Input, read: &InputSpan) -> Likeness {
     match &input.place {
+        // The table gives it other rows.
+        InputPlace::File(_) if input.part_tag() != read.tag.as_ref() => Likeness::Other,
         InputPlace::File(path) => compare_file(path, read).unwrap_or(Likeness::Other),
         InputPlace::Memory(..) => {
             let now = found(input, read.nth, read.first);

@@ -247,6 +247,9 @@ fn names(gone: &[&FileSpans]) -> String {
     let how = |group: &&FileSpans| {
         let InputSpan { name, bytes, .. } = &group.last;
         match group.compared {
+            _ if group.last.is_of_table() => format!(
+                "\"{name}\" is no file of its table any more, or with other columns, values or deleted rows"
+            ),
             Likeness::Shorter => format!(
                 "\"{name}\" has fewer than the {bytes} bytes that were read, and no other input has them"
             ),

@@ -104,7 +104,7 @@ impl PresentInputs {
             let found = in_order(root).into_iter().filter_entry(|entry| !is_hidden(entry)).flatten();
             for entry in found.filter(|entry| entry.file_type().is_file()) {
                 let place = InputPlace::File(entry.into_path());
-                add(Input { place, layout: Arc::clone(&input.layout) }, Some(input.name()));
+                add(Input { place, layout: Arc::clone(&input.layout), part: None }, Some(input.name()));
             }
         }
         present

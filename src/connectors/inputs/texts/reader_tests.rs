@@ -251,7 +251,7 @@ fn unsupported_inputs_report_why() {
     texts.places.begin(0, 0, &Input::at(&path));
     let further = texts.text(&id("c"), at(2));
     assert!(matches!(further, Err(NoText::Failed(_))), "more may be there: {further:?}");
-    texts.places.begin(2, 0, &Input { place: InputPlace::Stdin, layout: Arc::default() });
+    texts.places.begin(2, 0, &Input { place: InputPlace::Stdin, layout: Arc::default(), part: None });
     assert!(texts.text(&id("b"), at(1)).is_ok());
     texts.most = 5000;
     let far = texts.text(&id("b"), at(1));

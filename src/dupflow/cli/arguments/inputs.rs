@@ -15,9 +15,9 @@ use dupflow_core::doc::fields::{FieldRule, FieldRules};
 #[derive(Debug, clap::Args)]
 pub struct InputArgs {
     /// Files of documents (JSON Lines, JSON arrays, CSV, TSV, WARC, WET, ARC, WACZ, Parquet, Arrow; also
-    /// compressed with zstd or gzip), a text or a web page, folders whose files are documents, quoted
-    /// patterns such as 'crawl/**/*.warc.gz', addresses (s3://, gs://, az://, https://), or "-" for standard
-    /// input; several are read in order.
+    /// compressed with zstd or gzip), a text or a web page, folders whose files are documents, tables
+    /// of Delta Lake (the folder, or delta:FOLDER?version=7), quoted patterns such as 'crawl/**/*.warc.gz',
+    /// addresses (s3://, gs://, az://, https://), or "-" for standard input; several are read in order.
     #[arg(value_name = "INPUT", required_unless_present = "files_from")]
     pub inputs: Vec<PathBuf>,
 

@@ -219,7 +219,7 @@ impl CsvReader {
         }
         let names: Vec<_> = (0..self.ends.len()).map(|at| self.cell(at)).collect();
         let find = |name: &str| names.iter().position(|found| *found == name.as_bytes());
-        let WantedColumns { id, text, ts, op, fields, given: _ } = &self.names;
+        let WantedColumns { id, text, ts, op, fields, .. } = &self.names;
         let quoted: Vec<_> =
             names.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
         if let Some((reason, cause)) = self.names.missing(|name| find(name).is_some(), &quoted) {

@@ -1,11 +1,13 @@
 //! The rows of a row group.
 
 use std::fmt;
+use std::sync::Arc;
 
 use parquet::errors::{ParquetError, Result};
 
 use super::super::super::bad_record::{BadRecord, RecordPlace};
 use super::super::super::columns::{self, KeptRow, ReadColumns};
+use super::super::super::part::TablePart;
 use super::super::super::rows::{Damage, FileRow, NextRow, RowReader};
 use super::column::LeafColumn;
 
@@ -16,6 +18,8 @@ pub(crate) struct GroupRows {
     pub(super) left: u64,
     /// The number of the next row in the file, from 0.
     pub(super) row: u64,
+    /// What a table says of the file.
+    pub(super) part: Option<Arc<TablePart>>,
 }
 
 impl fmt::Debug for GroupRows {
@@ -39,9 +43,12 @@ impl RowReader for GroupRows {
             Err(cause) => return Err(self.damage(BadRecord::Unreadable, cause)),
         }
         self.left -= 1;
-        let read = self.columns.read(row, self.row);
+        let number = self.row;
         self.row += 1;
-        read.map(|()| NextRow::Row)
+        if self.part.as_ref().is_some_and(|part| part.deleted.has(number)) {
+            return Ok(NextRow::Skipped("deleted"));
+        }
+        self.columns.read(row, number).map(|()| NextRow::Row)
     }
 }
 

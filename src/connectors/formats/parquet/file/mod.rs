@@ -21,6 +21,7 @@ mod copy;
 mod footer;
 mod group;
 mod lengths;
+mod objects;
 mod pages;
 mod thrift;
 
@@ -32,6 +33,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ParquetMetaData;
 
 pub(crate) use self::copy::{ParquetCopy, ParquetTarget};
+pub(crate) use self::objects::objects;
 
 use self::bytes::Chunks;
 use self::codec::PageCodec;
@@ -41,6 +43,7 @@ use self::pages::HeldBytes;
 use super::super::bad_record::{BadRecord, RecordPlace};
 use super::super::columns::{GivenColumn, KeptRow, ReadColumns};
 use super::super::parallel::{ReadableParts, RowResult, each_record};
+use super::super::part::TablePart;
 use super::super::rows::{Damage, WantedColumns};
 use super::super::storage::RandomAccess;
 
@@ -52,6 +55,8 @@ pub(crate) struct ParquetFile {
     given: Option<GivenColumn>,
     /// The leaves that are encrypted.
     encrypted: BTreeSet<usize>,
+    /// What a table says of it.
+    part: Option<Arc<TablePart>>,
 }
 
 /// The indices of the wanted columns.
@@ -59,6 +64,7 @@ pub(crate) struct ParquetFile {
 struct Leaves {
     id: Option<usize>,
     text: usize,
+    has_text: bool,
     ts: Option<usize>,
     op: Option<usize>,
     fields: Vec<Option<usize>>,
@@ -87,23 +93,28 @@ impl ParquetFile {
         let (about, encrypted) =
             caught(|| footer::read(&file)).map_err(|cause| damage(BadRecord::Unreadable, cause))?;
         let schema = about.file_metadata().schema_descr();
-        let find = |name: &str| column::find(schema, name);
+        let part = columns.part.as_deref();
+        let find = |name: &str| {
+            let in_file = part.map_or(Some(name), |part| part.in_file(name))?;
+            column::find(schema, in_file)
+        };
         let names: Vec<_> =
             schema.columns().iter().map(|leaf| format!("{:?}", leaf.path().string())).collect();
         if let Some((reason, cause)) = columns.missing(|name| find(name).is_some(), &names) {
             return Err(damage(reason, cause));
         }
-        let text = find(&columns.text).unwrap_or(0);
-        if columns.given.is_some() && schema.column(text).max_rep_level() > 1 {
+        // Of a file that is older than the column, another one says how many rows there are.
+        let (has_text, text) = find(&columns.text).map_or((false, 0), |leaf| (true, leaf));
+        if columns.given.is_some() && has_text && schema.column(text).max_rep_level() > 1 {
             let cause = format!("the column {:?} holds lists of lists, which are no features", columns.text);
             return Err(damage(BadRecord::BadFeatures, cause));
         }
         let fields = columns.fields.iter().map(|field| find(field)).collect();
         let id = columns.id.as_deref().and_then(find);
         let op = Some(&columns.op).filter(|op| !op.is_empty()).and_then(|op| find(op));
-        let leaves = Leaves { id, text, ts: find(&columns.ts), op, fields };
+        let leaves = Leaves { id, text, has_text, ts: find(&columns.ts), op, fields };
         let given = columns.given.map(|given| column::given_column(given, &schema.column(text)));
-        Ok(Self { file, about, leaves, given, encrypted })
+        Ok(Self { file, about, leaves, given, encrypted, part: columns.part.clone() })
     }
 
     /// The column of the texts; of given features each element counts.
@@ -115,7 +126,7 @@ impl ParquetFile {
     /// Why a wanted column cannot be read: it is encrypted, or compressed in an unsupported way, judged by
     /// the first row group.
     pub(crate) fn foreign_column(&self) -> Option<String> {
-        let Leaves { id, text, ts, op, fields } = &self.leaves;
+        let Leaves { id, text, ts, op, fields, .. } = &self.leaves;
         let mut leaves = [id, ts, op].into_iter().chain(fields).flatten().chain([text]);
         if let Some(leaf) = leaves.clone().find(|leaf| self.encrypted.contains(leaf)) {
             let column = self.about.file_metadata().schema_descr().column(*leaf);
@@ -152,7 +163,7 @@ impl ParquetFile {
             let group = self.about.row_groups().get(place);
             let group = group.ok_or_else(|| ParquetError::General("it is not in the file".to_owned()))?;
             let left = u64::try_from(group.num_rows()).unwrap_or(0);
-            let Leaves { id, text, ts, op, fields } = &self.leaves;
+            let Leaves { id, text, ts, op, fields, .. } = &self.leaves;
             let others = [id, ts, op].into_iter().chain(fields).flatten();
             let held = HeldBytes::among(1 + others.count());
             let column = |leaf: usize| LeafColumn::open(&self.file, group.column(leaf), left, &held);
@@ -161,6 +172,7 @@ impl ParquetFile {
                 columns: ReadColumns {
                     id: all(id)?,
                     text: self.texts(column(*text)?, *text),
+                    has_text: self.leaves.has_text,
                     given: self.given.clone(),
                     ts: all(ts)?,
                     op: all(op)?,
@@ -168,6 +180,7 @@ impl ParquetFile {
                 },
                 left,
                 row: before(&self.groups(), place),
+                part: self.part.clone(),
             })
         });
         opened.map_err(|cause| {

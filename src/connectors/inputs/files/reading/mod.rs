@@ -185,7 +185,9 @@ impl InputReading<'_> {
         self.records(input, opened, due, is_in_folder)?;
         self.intact()?;
         if let (Some(digests), Some(digest)) = (self.digests, digest) {
-            digests.add_stream(&name, &digest, is_whole(input, &digest));
+            let is_whole = is_whole(input, &digest);
+            input.part_tag().into_iter().for_each(|tag| digest.add(tag.as_bytes()));
+            digests.add_stream(&name, &digest, is_whole);
         }
         Ok(())
     }
@@ -339,7 +341,10 @@ impl InputReading<'_> {
                             self.cutter.row(id, &row)?;
                             continue;
                         }
-                        None if row.text == RowText::Deleted || layout.needs_address() => {
+                        None if row.text == RowText::Deleted
+                            || layout.needs_address()
+                            || layout.needs_ids && layout.ids != IdRule::File =>
+                        {
                             missing(BadRecord::MissingId, number)
                         }
                         None => {
@@ -398,7 +403,8 @@ impl InputReading<'_> {
                     let path = entry.into_path();
                     if holds_records(&path, &input.layout) {
                         records += 1;
-                        let file = Input { place: InputPlace::File(path), layout: Arc::clone(&input.layout) };
+                        let place = InputPlace::File(path);
+                        let file = Input { place, layout: Arc::clone(&input.layout), part: None };
                         self.bad.belongs(&file.name(), &self.of);
                         self.part(&file, true)?;
                         self.cutter.begin(input.name())?;
@@ -409,7 +415,7 @@ impl InputReading<'_> {
                     texts += 1;
                     if let Some(list) = self.list {
                         let place = InputPlace::File(path.clone());
-                        let file = Input { place, layout: Arc::clone(&input.layout) };
+                        let file = Input { place, layout: Arc::clone(&input.layout), part: None };
                         list.document(&file.name(), bytes, nanoseconds(found.modified().ok()));
                     }
                     match document_id(path.strip_prefix(root).unwrap_or(&path)) {
