@@ -169,8 +169,10 @@ impl TableFolder {
             // Its `to_pyarrow_table` has no values of mapped columns.
             TableKind::Delta => (
                 "deltalake as t,pyarrow as a",
-                "a.table(t.QueryBuilder().register(\"t\",t.DeltaTable(sys.argv[1]MORE)).execute(\"select * from \
-                 t\").read_all())",
+                concat!(
+                    "a.table(t.QueryBuilder().register(\"t\",t.DeltaTable(sys.argv[1]MORE))",
+                    ".execute(\"select * from t\").read_all())"
+                ),
             ),
             TableKind::Hudi => (
                 "pyarrow as a,hudi as t",
