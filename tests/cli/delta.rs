@@ -3,7 +3,7 @@
 //! Tables of another writer, and histories of them, are those of `python/tests/test_delta.py`.
 //!
 //! Bug classes: rows that were deleted or replaced; a feature of tables that is ignored; a column under
-//! another name; a file that is gone, silently; a version that is not the one asked for.
+//! another name; a file that is missing, silently; a version that is not the one asked for.
 
 #![cfg(feature = "parquet")]
 

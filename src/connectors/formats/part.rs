@@ -17,7 +17,7 @@ pub(crate) struct TablePart {
     pub(crate) given: BTreeMap<String, Option<String>>,
     /// The numbers of the rows that are deleted, from 0.
     pub(crate) deleted: DeletedRows,
-    /// A hash of all of that: another one of the same file is that of other rows.
+    /// A hash of what the log says: with another one the same file has other rows.
     pub(crate) tag: String,
 }
 

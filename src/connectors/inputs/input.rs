@@ -111,7 +111,7 @@ impl Input {
         }
     }
 
-    /// What tells it from the same file of which a table says something else, if it is one of a table.
+    /// A hash of what a table says of the file, if it is one of a table.
     pub(crate) fn part_tag(&self) -> Option<&String> {
         self.part.as_ref().map(|part| &part.tag)
     }

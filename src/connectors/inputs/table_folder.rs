@@ -162,7 +162,8 @@ impl TableFolder {
         )
     }
 
-    /// The command that writes its rows as Parquet; `more` are further arguments of the call that opens it.
+    /// The command that writes its rows as Parquet; `more` are further arguments of the call that opens a
+    /// table of Delta Lake.
     pub(super) fn command(&self, more: &str) -> String {
         let Self { kind, folder, metadata } = self;
         let (modules, rows) = match kind {
@@ -174,13 +175,12 @@ impl TableFolder {
                     ".execute(\"select * from t\").read_all())"
                 ),
             ),
-            TableKind::Hudi => (
-                "pyarrow as a,hudi as t",
-                "a.Table.from_batches(t.HudiTable(sys.argv[1]MORE).read_snapshot())",
-            ),
-            TableKind::Lance => ("lance as t", "t.dataset(sys.argv[1]MORE).to_table()"),
+            TableKind::Hudi => {
+                ("pyarrow as a,hudi as t", "a.Table.from_batches(t.HudiTable(sys.argv[1]).read_snapshot())")
+            }
+            TableKind::Lance => ("lance as t", "t.dataset(sys.argv[1]).to_table()"),
             TableKind::Iceberg => {
-                ("pyiceberg.table as t", "t.StaticTable.from_metadata(sys.argv[1]MORE).scan().to_arrow()")
+                ("pyiceberg.table as t", "t.StaticTable.from_metadata(sys.argv[1]).scan().to_arrow()")
             }
         };
         let argument = if *kind == TableKind::Iceberg {

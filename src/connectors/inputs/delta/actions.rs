@@ -46,7 +46,7 @@ pub(super) struct DeletionVector {
 }
 
 impl DeletionVector {
-    /// The name by which the protocol tells vectors apart.
+    /// Its name, which no other vector of the table has.
     pub(super) fn id(&self) -> String {
         let offset = self.offset.map(|offset| format!("@{offset}")).unwrap_or_default();
         [&*self.storage_type, &*self.path_or_inline_dv, &*offset].concat()

@@ -63,8 +63,8 @@ pub(in crate::inputs) fn files(
             tag: String::new(),
         };
         let said = (&part.columns, &part.given, deleted.map(DeletionVector::id));
-        let part =
-            TablePart { tag: format!("{:016x}", hash::bytes(0, format!("{said:?}").as_bytes())), ..part };
+        let said = serde_json::to_vec(&said).expect("texts are always JSON");
+        let part = TablePart { tag: format!("{:016x}", hash::bytes(0, &said)), ..part };
         let layout = Arc::clone(&layout);
         inputs.push(Input { place: InputPlace::File(path), layout, part: Some(Arc::new(part)) });
     }
