@@ -13,6 +13,7 @@ import asyncio
 import json
 import logging
 import time
+import uuid
 from datetime import date
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
@@ -118,10 +119,10 @@ class RepeatsPipeline:
     async def _deliver(self, together: _Waiting) -> None:
         """Posts a body until the run takes it."""
         end = time.monotonic() + self._seconds
-        body = "\n".join(line for line, _ in together)
+        body, key = "\n".join(line for line, _ in together), uuid.uuid4().hex
         while True:
             try:
-                answers = await asyncio.to_thread(self._client.post, body, len(together))
+                answers = await asyncio.to_thread(self._client.post, body, len(together), key)
             except _TooLargeError as error:
                 if len(together) == 1:
                     return _fail(together, error)
@@ -181,11 +182,11 @@ class _Client:
         if token:
             self._headers["authorization"] = f"Bearer {token}"
 
-    def post(self, body: str, lines: int) -> list[Any]:
-        """The answers of the lines of a body."""
+    def post(self, body: str, lines: int, key: str) -> list[Any]:
+        """The answers of the lines of a body, which is stored once, however often it is sent with its key."""
         connection = self._kind(*self._place, timeout=_ANSWER)
         try:
-            connection.request("POST", self._path, body.encode(), self._headers)
+            connection.request("POST", self._path, body.encode(), {**self._headers, "idempotency-key": key})
             told = connection.getresponse()
             said = told.read()
         except (OSError, HTTPException) as error:

@@ -249,9 +249,12 @@ fn what_was_answered_is_never_lost_or_twice() {
                 for n in 0..DOCUMENTS {
                     let id = format!("c{client}-{}", n % (DOCUMENTS / 2));
                     let body = upsert(&id, n % 7, client * DOCUMENTS + n);
+                    let path = if n % 3 == 0 { "/documents?wait=closed" } else { "/documents" };
+                    let key = format!("idempotency-key: c{client}-{n}\r\n");
+                    let key = if client % 2 == 0 { &*key } else { "" };
                     let mut told = None;
                     until("an answer", || {
-                        told = address().and_then(|to| try_post(to, "/documents", "", body.as_bytes()));
+                        told = address().and_then(|to| try_post(to, path, key, body.as_bytes()));
                         told.as_ref().is_some_and(|told| told.code == 200)
                     });
                     assert_eq!(lines(&told.unwrap())[0]["id"], *id);
@@ -278,6 +281,11 @@ fn what_was_answered_is_never_lost_or_twice() {
     });
     let running = process.into_inner().unwrap().unwrap();
     assert_eq!(running.interrupt().code(), Some(0));
+    // Of each document with a key one line for each of its two texts, however often they were sent.
+    let journal = place.read("posted.jsonl");
+    let keys: Vec<_> = journal.lines().filter_map(|line| line.split_once(",\"idempotency-key\":")).collect();
+    let distinct: BTreeSet<_> = keys.iter().map(|(_, key)| *key).collect();
+    assert_eq!((keys.len(), distinct.len()), (CLIENTS / 2 * DOCUMENTS, CLIENTS / 2 * DOCUMENTS));
     let last: String = answered.into_inner().unwrap().into_values().collect();
     place.write("last.jsonl", &last);
     for feed in ["last.jsonl", "posted.jsonl"] {
@@ -285,6 +293,85 @@ fn what_was_answered_is_never_lost_or_twice() {
         assert_eq!(code, Some(0), "{log}");
         assert_eq!(pairs(&place, "out.jsonl"), pairs(&place, "expected.jsonl"), "{feed}");
     }
+}
+
+#[test]
+fn a_body_with_a_key_is_stored_once() {
+    let place = Place::new();
+    configure(&place, "");
+    let process = place.start("run -c run.toml");
+    let send = |to, key: &str, body: &str| {
+        let header = format!("idempotency-key: {key}\r\n");
+        try_post(to, "/documents", &header, body.as_bytes()).unwrap()
+    };
+    let (first, second) = (upsert("a", 1, 1), upsert("a", 2, 1));
+    assert_eq!(lines(&send(process.address, "k 1", &first))[0]["document"], "new");
+    assert_eq!(lines(&post(&process, &second))[0]["document"], "changed");
+    assert_eq!(lines(&post(&process, &second))[0]["document"], "unchanged");
+    // Two events and a bad record between them.
+    let several = upsert("b", 2, 2) + "{\"id\":\"x\"}\n" + &upsert("c", 3, 1);
+    let answers = lines(&send(process.address, "k 2", &several));
+    assert_eq!((answers.len(), &answers[0]["of"], &answers[1]["line"]), (3, &"a".into(), &2.into()));
+    let stored = place.read("posted.jsonl");
+    // The client has had no answer, and others have changed the document since.
+    let again = |to| {
+        let told = lines(&send(to, "k 1", &first));
+        assert_eq!((&told[0]["cluster"], &told[0]["document"]), (&"a".into(), &Value::Null), "{told:?}");
+        let all = lines(&send(to, "k 2", &several));
+        assert_eq!((all.len(), &all[0]["of"], &all[1]["bad"]), (3, &"a".into(), &"missing_text".into()));
+        let other = send(to, "k 2", &first);
+        assert!(other.code == 422 && other.body.contains("Idempotency-Key"), "{other:?}");
+        assert_eq!(place.read("posted.jsonl"), stored);
+    };
+    again(process.address);
+    process.kill();
+    let next = place.start("run -c run.toml");
+    again(next.address);
+    for key in ["", &"k".repeat(256), "\u{e4}"] {
+        assert_eq!(send(next.address, key, &first).code, 400, "{key}");
+    }
+    assert_eq!(next.interrupt().code(), Some(0));
+
+    // A crash has left a part of the second body.
+    let torn = Place::new();
+    configure(&torn, "");
+    let part: String = stored.split_inclusive('\n').take(5).collect();
+    torn.write("posted.jsonl", &(part + "{\"id\""));
+    let after = torn.start("run -c run.toml");
+    assert_eq!(lines(&send(after.address, "k 2", &several)).len(), 3);
+    assert_eq!(after.interrupt().code(), Some(0));
+    let ids = |text: &str| {
+        let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].clone();
+        text.lines().skip(1).map(id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&torn.read("posted.jsonl")), ids(&stored));
+}
+
+#[test]
+fn answers_say_what_became_of_a_document() {
+    let place = Place::new();
+    configure(&place, "");
+    let process = place.start("run -c run.toml");
+    let closed = |body: &str| {
+        let answer = try_post(process.address, "/documents?wait=closed", "", body.as_bytes()).unwrap();
+        assert_eq!(answer.code, 200, "{answer:?}");
+        lines(&answer)
+    };
+    let first = closed(&upsert("a", 1, 1));
+    assert_eq!((&first[0]["document"], &first[0]["copy"]), (&"new".into(), &false.into()));
+    let short = &closed("{\"id\":\"s\",\"text\":\"—\"}")[0];
+    assert_eq!((&short["document"], &short["too_short"]), (&"new".into(), &true.into()));
+    let repeat = &closed(&upsert("b", 1, 2))[0];
+    assert_eq!((&repeat["document"], &repeat["of"]), (&"new".into(), &"a".into()));
+    let ended = &closed("{\"id\":\"b\",\"op\":\"delete\"}")[0];
+    assert_eq!((&ended["ended"], &ended["document"]), (&true.into(), &Value::Null));
+    assert_eq!(closed(&upsert("b", 1, 2))[0]["document"], "new");
+    let both = closed(&(upsert("b", 1, 3) + &upsert("b", 1, 2)));
+    assert!(both.iter().all(|told| told["document"] != "new" && told["copy"] == true), "{both:?}");
+    // What is computed is durable a moment later.
+    assert_eq!(lines(&post(&process, &upsert("b", 1, 2)))[0]["document"], "unchanged");
+    assert_eq!(pairs(&place, "out.jsonl").len(), 1);
+    assert_eq!(process.interrupt().code(), Some(0));
 }
 
 #[test]

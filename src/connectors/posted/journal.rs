@@ -4,10 +4,12 @@
 //! The empty line says that the file is a journal, and that it is not compressed, whatever a client sends. A
 //! last line without its end, as a crash leaves it, was never answered, and is cut off.
 
+use std::collections::HashMap;
 use std::io::{self, BufRead, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::keys::{BodyKey, StoredBodies, StoredBody};
 use crate::durable::Durable;
 use crate::failpoint;
 use crate::formats::InputLayout;
@@ -18,6 +20,7 @@ use dupflow_core::doc::DocId;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::text::TextColumns;
 use dupflow_core::time::unix_seconds;
+use dupflow_run::posted::PostRefusal;
 
 /// What the run will find in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,14 +53,29 @@ pub(super) struct Journal {
     rules: JournalRules,
     /// Known from the first object on.
     line_rules: Option<Arc<LineRules>>,
+    /// What was posted with a key.
+    bodies: StoredBodies,
     /// The last time of arrival.
     arrived: f64,
     /// Whether this process has made the file.
     is_new: bool,
 }
 
+/// What is appended, and the number of the line after it.
+struct Appended {
+    bytes: Vec<u8>,
+    next: u64,
+}
+
 /// What a line is, and whether it is a document without a time.
 type JudgedLine = (PostedLine, bool);
+
+/// The lines of a body, each with its end, and its key.
+pub(super) type BodyLines = (Vec<u8>, Option<BodyKey>);
+
+/// What became of a body: its lines, each with its number in the journal or, if it was stored before, one
+/// that is not before it; or why none is stored.
+pub(super) type KeptBody = Result<Vec<(PostedLine, u64)>, PostRefusal>;
 
 impl Journal {
     /// Opens the file, or creates it, and changes nothing. `durable` receives how much of it is, later.
@@ -78,6 +96,7 @@ impl Journal {
             decoder,
             rules,
             line_rules: None,
+            bodies: StoredBodies::default(),
             arrived: 0.0,
             is_new,
         };
@@ -96,6 +115,7 @@ impl Journal {
             length += line.len() as u64;
             if !is_blank(&line) {
                 self.learn(&line);
+                self.bodies.read(&line, self.lines);
                 self.lines += 1;
             }
             line.clear();
@@ -150,62 +170,117 @@ impl Journal {
         if self.is_new && !self.has_begun { std::fs::remove_file(self.file.path()) } else { Ok(()) }
     }
 
-    /// Appends lines, each with its end, and calls `before` with the number of the first one and what they
-    /// are, before the reader can see them. `first_arrival` is the time that a document has, if it is live.
+    /// Appends bodies, and calls `before` with what became of each, before the reader can see them.
+    /// `first_arrival` is the time that a document has, if it is live.
     ///
     /// # Errors
     /// Any error of the file, which is then as before; that it is not this run's any more.
     pub(super) fn append(
         &mut self,
-        bytes: &[u8],
+        bodies: &[BodyLines],
         first_arrival: impl Fn(&DocId) -> Option<f64>,
-        before: impl FnOnce(u64, Vec<PostedLine>),
+        before: impl FnOnce(Vec<KeptBody>),
     ) -> io::Result<()> {
         self.begin()?;
         let known = self.line_rules.clone();
-        let judged = self.judge(bytes)?;
-        let stored = self.with_times(bytes, &judged, first_arrival)?;
-        let lines: Vec<_> = judged.into_iter().map(|(line, _)| line).collect();
-        if let Err(error) = self.file.append_durably(&stored) {
+        let all = bodies.iter().map(|(lines, _)| &**lines).collect::<Vec<_>>().concat();
+        let mut judged = self.judge(&all)?.into_iter();
+        let mut appended = Appended { bytes: Vec::with_capacity(2 * all.len()), next: self.lines };
+        let (mut kept, mut stored) = (Vec::new(), HashMap::new());
+        for (lines, key) in bodies {
+            let count = lines.iter().filter(|byte| **byte == b'\n').count();
+            let judged: Vec<_> = judged.by_ref().take(count).collect();
+            let Some(key) = key else {
+                kept.push(Ok(self.keep(lines, judged, None, &first_arrival, &mut appended)?));
+                continue;
+            };
+            let mut body = stored.get(key).copied().or_else(|| self.bodies.find(key)).unwrap_or_default();
+            if body.events > 0 && !key.is_of(&body) {
+                kept.push(Err(PostRefusal::OtherBody));
+                continue;
+            }
+            kept.push(Ok(self.keep(lines, judged, Some((key, &mut body)), &first_arrival, &mut appended)?));
+            stored.insert(key, body);
+        }
+        if !appended.bytes.is_empty()
+            && let Err(error) = self.file.append_durably(&appended.bytes)
+        {
             self.line_rules = known;
             return Err(error);
         }
         failpoint::reach("journal-appended");
-        let first = self.lines;
-        self.lines += lines.len() as u64;
-        before(first, lines);
+        self.lines = appended.next;
+        stored.into_iter().for_each(|(key, body)| self.bodies.put(key, body));
+        before(kept);
         self.is_durable();
         Ok(())
     }
 
-    /// The lines; documents without a time have one.
-    fn with_times(
+    /// Appends what is not stored of a body. `keyed`: its key, and what is stored of it before and after.
+    fn keep(
         &mut self,
-        bytes: &[u8],
-        judged: &[JudgedLine],
-        first_arrival: impl Fn(&DocId) -> Option<f64>,
-    ) -> io::Result<Vec<u8>> {
-        let name = &self.rules.layout.ts;
-        // A path leads into an object that the line need not have.
-        if name.contains('.') {
-            return Ok(bytes.to_vec());
-        }
-        let name = serde_json::to_string(name)?;
-        let mut stored = Vec::with_capacity(bytes.len() + 32 * judged.len());
-        for (line, (what, is_untimed)) in bytes.split_inclusive(|byte| *byte == b'\n').zip(judged) {
-            match (what, line.iter().rposition(|byte| *byte == b'}')) {
-                (PostedLine::Event(id), Some(end)) if *is_untimed => {
-                    // No two have one time: of copies the one that arrived first is the oldest.
-                    self.arrived = unix_seconds().max(self.arrived + 1e-6);
-                    let ts = first_arrival(id).unwrap_or(self.arrived);
-                    stored.extend_from_slice(&line[..end]);
-                    // Of two values of one name the last counts.
-                    writeln!(stored, ",{name}:{ts}}}")?;
-                }
-                _ => stored.extend_from_slice(line),
+        lines: &[u8],
+        judged: Vec<JudgedLine>,
+        mut keyed: Option<(&BodyKey, &mut StoredBody)>,
+        first_arrival: &impl Fn(&DocId) -> Option<f64>,
+        appended: &mut Appended,
+    ) -> io::Result<Vec<(PostedLine, u64)>> {
+        let is_event = |line: &PostedLine| matches!(line, PostedLine::Event(_));
+        let events = judged.iter().filter(|(line, _)| is_event(line)).count();
+        let mut before = keyed.as_ref().map_or(0, |(_, body)| body.events);
+        let is_whole = before > 0 && before >= events;
+        let mut kept = Vec::new();
+        for (line, (what, is_untimed)) in lines.split_inclusive(|byte| *byte == b'\n').zip(judged) {
+            let is_event = is_event(&what);
+            if let Some((_, body)) = keyed.as_ref().filter(|_| before > 0 || is_whole) {
+                before -= usize::from(is_event && before > 0);
+                kept.push((what, body.last));
+                continue;
             }
+            if let Some((key, body)) = keyed.as_mut().filter(|_| is_event) {
+                body.add(key, appended.next);
+            }
+            let key = keyed.as_ref().map(|(key, _)| *key);
+            let ts = Some(&what).filter(|_| is_untimed).and_then(|what| self.arrival(what, first_arrival));
+            self.write(line, is_event, ts, key, &mut appended.bytes)?;
+            kept.push((what, appended.next));
+            appended.next += 1;
         }
-        Ok(stored)
+        Ok(kept)
+    }
+
+    /// The time of a document without one.
+    fn arrival(&mut self, line: &PostedLine, first_arrival: &impl Fn(&DocId) -> Option<f64>) -> Option<f64> {
+        let PostedLine::Event(id) = line else { return None };
+        // No two have one time: of copies the one that arrived first is the oldest.
+        self.arrived = unix_seconds().max(self.arrived + 1e-6);
+        Some(first_arrival(id).unwrap_or(self.arrived))
+    }
+
+    /// Writes a line as it is stored: of two values of one name the last counts.
+    fn write(
+        &self,
+        line: &[u8],
+        is_event: bool,
+        ts: Option<f64>,
+        key: Option<&BodyKey>,
+        stored: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        // A path leads into an object that the line need not have.
+        let name = Some(&self.rules.layout.ts).filter(|name| !name.contains('.'));
+        let Some(end) = line.iter().rposition(|byte| *byte == b'}').filter(|_| is_event) else {
+            stored.extend_from_slice(line);
+            return Ok(());
+        };
+        stored.extend_from_slice(&line[..end]);
+        if let (Some(name), Some(ts)) = (name, ts) {
+            write!(stored, ",{}:{ts}", serde_json::to_string(name)?)?;
+        }
+        if let Some(key) = key {
+            stored.extend_from_slice(key.member().as_bytes());
+        }
+        stored.extend_from_slice(b"}\n");
+        Ok(())
     }
 
     /// What the run will find in these lines.

@@ -11,9 +11,11 @@
 //! that arrive together are written and synced together. The reader sees only what is durable, and a line is
 //! awaited before it is: so none is read that could be lost, and none is durable that nobody waits for.
 //!
-//! An answer is the [decision](crate::sinks::Decision) of the document as it is in the first output then.
+//! An answer is the [decision](crate::sinks::Decision) of the document as it is in the first output then,
+//! with what the line did to the document.
 
 mod journal;
+mod keys;
 mod receiver;
 mod waiting;
 

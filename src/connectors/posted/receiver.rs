@@ -10,7 +10,8 @@ use std::thread::{self, JoinHandle};
 use parking_lot::Mutex;
 use serde::de::IgnoredAny;
 
-use super::journal::{Journal, JournalRules};
+use super::journal::{BodyLines, Journal, JournalRules};
+use super::keys::BodyKey;
 use super::waiting::{Held, PostedSink, Waiting, WaitingBody};
 use crate::durable::Durable;
 use crate::formats::{InputLayout, MAX_RECORD_BYTES, decompressed};
@@ -22,7 +23,7 @@ use dupflow_core::doc::DocId;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::text::TextColumns;
 use dupflow_run::metrics::Metrics;
-use dupflow_run::posted::{DocumentReceiver, PostRefusal, PostReply};
+use dupflow_run::posted::{DocumentReceiver, PostRefusal, PostReply, PostWait, PostedBody};
 
 /// Most bodies that are written at once.
 const TOGETHER: usize = 1000;
@@ -47,14 +48,15 @@ pub struct PostReceiverSettings<'a> {
     pub keeps_times: bool,
     /// Empty, by the rules of the run.
     pub clusters: Clusters,
+    /// Where decisions are counted.
+    pub metrics: Arc<Metrics>,
 }
 
 /// The receiver of a run. Its thread ends with it.
 pub struct PostReceiver {
     /// Present until it is dropped.
-    bodies: Option<Sender<PostedBody>>,
+    bodies: Option<Sender<TakenBody>>,
     thread: Option<JoinHandle<()>>,
-    book: Arc<Mutex<Book>>,
     waiting: Arc<Waiting>,
     /// Bytes that wait, and how many may.
     held: Arc<AtomicUsize>,
@@ -65,12 +67,11 @@ pub struct PostReceiver {
 }
 
 /// A body that is to be stored.
-struct PostedBody {
+struct TakenBody {
     number: u64,
-    /// Its lines, each with its end.
-    lines: Vec<u8>,
+    body: BodyLines,
     held: Held,
-    waits: bool,
+    wait: PostWait,
     reply: PostReply,
 }
 
@@ -81,14 +82,14 @@ impl PostReceiver {
     /// Any error of the journal.
     pub fn open(of: PostReceiverSettings<'_>) -> io::Result<Self> {
         let durable = Arc::<Durable>::default();
-        let waiting = Arc::new(Waiting::new(Arc::clone(&durable)));
-        let book = Book::new(of.clusters).with_decisions(DecisionMode::First, Arc::new(Metrics::new(0)));
+        let book = Book::new(of.clusters).with_decisions(DecisionMode::First, of.metrics);
         let book = Arc::new(Mutex::new(book));
+        let waiting = Arc::new(Waiting::new(Arc::clone(&durable), Arc::clone(&book)));
         let rules = JournalRules { layout: of.layout, columns: of.columns, fields: of.fields };
         let journal = Journal::open(of.path, rules, Arc::clone(&durable))?;
         let (bodies, received) = channel();
         let (answered, begun) = (Arc::clone(&waiting), Arc::clone(&durable));
-        let live = of.keeps_times.then(|| Arc::clone(&book));
+        let live = of.keeps_times.then_some(book);
         let first_arrival = move |id: &DocId| live.as_ref()?.lock().facts(id)?.ts;
         let keep = move || {
             if begun.wait_for_reader() {
@@ -100,7 +101,7 @@ impl PostReceiver {
         };
         let thread = Some(thread::Builder::new().name("journal".to_owned()).spawn(keep)?);
         let (bodies, held, posted) = (Some(bodies), Arc::default(), AtomicU64::new(0));
-        Ok(Self { bodies, thread, book, waiting, held, most_held: of.waiting, durable, posted })
+        Ok(Self { bodies, thread, waiting, held, most_held: of.waiting, durable, posted })
     }
 
     /// What of the journal is durable; the reader must not read beyond.
@@ -110,7 +111,7 @@ impl PostReceiver {
 
     /// The sink that answers what waits.
     pub fn sink(&self) -> PostedSink {
-        PostedSink::new(Arc::clone(&self.book), Arc::clone(&self.waiting))
+        PostedSink::new(Arc::clone(&self.waiting))
     }
 
     /// Takes a body; refuses it before anything of it is stored.
@@ -122,12 +123,14 @@ impl PostReceiver {
 }
 
 impl DocumentReceiver for PostReceiver {
-    fn post(&self, body: Vec<u8>, most: usize, waits: bool, reply: PostReply) -> u64 {
+    fn post(&self, body: PostedBody, reply: PostReply) -> u64 {
         let number = self.posted.fetch_add(1, Ordering::Relaxed);
-        match self.take(body, most) {
+        let PostedBody { bytes, most, wait, key } = body;
+        match self.take(bytes, most) {
             Err(refusal) => reply(Err(refusal)),
             Ok((lines, held)) => {
-                let taken = PostedBody { number, lines, held, waits, reply };
+                let key = key.map(|key| BodyKey::new(key, &lines));
+                let taken = TakenBody { number, body: (lines, key), held, wait, reply };
                 let sent = self.bodies.as_ref().map(|bodies| bodies.send(taken));
                 if let Some(Err(unsent)) = sent {
                     (unsent.0.reply)(Err(PostRefusal::Ended));
@@ -175,7 +178,7 @@ fn lines(body: Vec<u8>, most: usize) -> Result<Vec<u8>, PostRefusal> {
 /// Writes bodies to the journal until the receiver is dropped.
 fn keep(
     mut journal: Journal,
-    bodies: &Receiver<PostedBody>,
+    bodies: &Receiver<TakenBody>,
     waiting: &Waiting,
     first_arrival: impl Fn(&DocId) -> Option<f64>,
 ) {
@@ -189,16 +192,14 @@ fn keep(
         if group.is_empty() {
             continue;
         }
-        let all = group.iter().map(|body| &*body.lines).collect::<Vec<_>>().concat();
-        let mut group = Some(group);
-        let stored = journal.append(&all, &first_arrival, |mut first, found| {
-            let mut found = found.into_iter();
-            for PostedBody { number, lines, held, waits, reply } in group.take().into_iter().flatten() {
-                let count = lines.iter().filter(|byte| **byte == b'\n').count();
-                let of_body: Vec<_> = found.by_ref().take(count).collect();
-                let body = WaitingBody::new(number, first, of_body, held, reply);
-                waiting.begin(body, waits);
-                first += count as u64;
+        let parts = |TakenBody { number, body, held, wait, reply }| (body, (number, held, wait, reply));
+        let (contents, mut clients): (Vec<_>, Vec<_>) = group.into_iter().map(parts).unzip();
+        let stored = journal.append(&contents, &first_arrival, |all| {
+            for ((number, held, wait, reply), kept) in clients.drain(..).zip(all) {
+                match kept {
+                    Ok(lines) => waiting.begin(WaitingBody::new(number, lines, held, wait, reply)),
+                    Err(refusal) => reply(Err(refusal)),
+                }
             }
         });
         let failed_before = std::mem::replace(&mut fails, stored.is_err());
@@ -211,7 +212,7 @@ fn keep(
                 );
             }
             let refusal = PostRefusal::NotStored(error.to_string());
-            group.into_iter().flatten().for_each(|body| (body.reply)(Err(refusal.clone())));
+            clients.into_iter().for_each(|(.., reply)| reply(Err(refusal.clone())));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Lines that wait for their epoch, and the sink that answers them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::mem;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::intake::PARTITION;
 use crate::mark::Mark;
 use crate::sinks::book::Book;
 use crate::sinks::{Decision, Sink};
-use dupflow_core::doc::{DocChange, DocId, Letter};
+use dupflow_core::doc::{DocChange, DocId, Letter, UpsertEffect, UpsertedDoc};
 use dupflow_core::pair::Delta;
 use dupflow_core::time::{Epoch, Progress, unix_milliseconds};
-use dupflow_run::posted::{PostRefusal, PostReply, PostedLines};
+use dupflow_run::posted::{PostRefusal, PostReply, PostWait, PostedLines};
 
 /// Bytes that are held until it is dropped.
 pub(super) struct Held {
@@ -42,9 +42,10 @@ impl Drop for Held {
     }
 }
 
-/// The bodies whose lines have no answers yet.
+/// The bodies whose lines have no answers yet. Of its locks that of the book is taken first.
 pub(super) struct Waiting {
     bodies: Mutex<WaitingBodies>,
+    book: Arc<Mutex<Book>>,
     journal: Arc<Durable>,
 }
 
@@ -53,36 +54,53 @@ struct WaitingBodies {
     bodies: Vec<WaitingBody>,
     /// Numbers of bodies that were cancelled before they were stored.
     cancelled: BTreeSet<u64>,
+    /// What is computed, and what of it is durable in the output.
+    closed: Reached,
+    durable: Reached,
+    /// What the epochs after the last durable one did to documents, and whether these are too short.
+    effects: HashMap<DocId, (UpsertEffect, bool)>,
     /// Whether nothing is answered any more.
     has_ended: bool,
+}
+
+/// How far the journal has been read, as a position of the source, in which epoch.
+#[derive(Clone, Copy, Default)]
+struct Reached {
+    next: u64,
+    epoch: Epoch,
 }
 
 /// A body whose lines are stored.
 pub(super) struct WaitingBody {
     number: u64,
-    /// The number in the journal of the first line that has no answer.
-    next: u64,
-    lines: std::vec::IntoIter<PostedLine>,
+    /// With their numbers in the journal, up to which it must be read.
+    lines: std::iter::Peekable<std::vec::IntoIter<(PostedLine, u64)>>,
     answered: PostedLines,
+    wait: PostWait,
     reply: PostReply,
     _held: Held,
 }
 
 impl Waiting {
-    pub(super) fn new(journal: Arc<Durable>) -> Self {
-        Self { bodies: Mutex::default(), journal }
+    pub(super) fn new(journal: Arc<Durable>, book: Arc<Mutex<Book>>) -> Self {
+        Self { bodies: Mutex::default(), book, journal }
     }
 
-    /// Answers the lines of a body when they are durable in the output, or at once if it does not wait.
-    pub(super) fn begin(&self, body: WaitingBody, waits: bool) {
-        if !waits {
+    /// Answers the lines of a body when what it waits for is reached.
+    pub(super) fn begin(&self, body: WaitingBody) {
+        if body.wait == PostWait::Stored {
             return body.answer_as_stored(self.journal.first());
         }
+        let mut book = self.book.lock();
         let mut waiting = self.bodies.lock();
         if waiting.has_ended {
             (body.reply)(Err(PostRefusal::Ended));
         } else {
             waiting.bodies.push(body);
+            // It may be one that was stored before.
+            let done = waiting.answer(self.journal.first(), &mut book, &HashMap::new());
+            drop((waiting, book));
+            done.into_iter().for_each(WaitingBody::reply);
         }
     }
 
@@ -110,34 +128,92 @@ impl Waiting {
         waiting.bodies.into_iter().for_each(|body| (body.reply)(Err(PostRefusal::Ended)));
     }
 
-    /// The lines before the position of this progress are durable, with what is in the book.
-    fn answer(&self, progress: &Progress, book: &mut Book) {
-        let next = progress.next.get(&PARTITION).copied().unwrap_or(0);
-        // Before the journal is read, only others have been.
-        let next = self.journal.first().map_or(0, |first| next.saturating_sub(first));
-        let at = instant::millisecond_of(unix_milliseconds());
-        let mut decide = |id: &DocId, _| {
-            let ended = Decision { id: id.clone(), position: None, repetition: None };
-            let mut line = Vec::new();
-            let written = book.decision(id).unwrap_or(ended).write(&mut line, progress.epoch, &at);
-            written.expect("memory takes every byte");
-            String::from_utf8_lossy(&line).into_owned()
-        };
+    /// An epoch did this to documents.
+    fn upserts(&self, upserts: &[UpsertedDoc]) {
         let mut waiting = self.bodies.lock();
-        waiting.bodies.iter_mut().for_each(|body| body.answer(next, &mut decide));
-        let done: Vec<_> = waiting.bodies.extract_if(.., |body| body.lines.len() == 0).collect();
-        drop(waiting);
-        for WaitingBody { answered, reply, .. } in done {
-            reply(Ok(PostedLines { are_decided: true, ..answered }));
+        for UpsertedDoc { id, effect, is_too_short, .. } in upserts {
+            let (known, short) = waiting.effects.entry(id.clone()).or_insert((*effect, *is_too_short));
+            (*known, *short) = ((*known).max(*effect), *is_too_short);
         }
+    }
+
+    /// The lines before the position of this progress are computed, or durable too, with what is in the book.
+    fn reached(&self, wait: PostWait, progress: &Progress) {
+        let next = progress.next.get(&PARTITION).copied().unwrap_or(0);
+        let now = Reached { next, epoch: progress.epoch };
+        let mut book = self.book.lock();
+        let mut waiting = self.bodies.lock();
+        waiting.closed = now;
+        if wait == PostWait::Durable {
+            waiting.durable = now;
+        }
+        let effects = mem::take(&mut waiting.effects);
+        let done = waiting.answer(self.journal.first(), &mut book, &effects);
+        if wait == PostWait::Closed {
+            waiting.effects = effects;
+        }
+        drop((waiting, book));
+        done.into_iter().for_each(WaitingBody::reply);
+    }
+}
+
+impl WaitingBodies {
+    /// Answers what is reached; `first` is the position of the journal's first line. Returns the bodies of
+    /// which all lines have answers.
+    fn answer(
+        &mut self,
+        first: Option<u64>,
+        book: &mut Book,
+        effects: &HashMap<DocId, (UpsertEffect, bool)>,
+    ) -> Vec<WaitingBody> {
+        let at = instant::millisecond_of(unix_milliseconds());
+        for body in &mut self.bodies {
+            let reached = if body.wait == PostWait::Closed { self.closed } else { self.durable };
+            // Before the journal is read, only others have been.
+            let lines = first.map_or(0, |first| reached.next.saturating_sub(first));
+            body.answer(lines, |id, _| {
+                let ended = Decision { id: id.clone(), position: None, repetition: None };
+                let mut line = Vec::new();
+                let written = book.decision(id).unwrap_or(ended).write(&mut line, reached.epoch, &at);
+                written.expect("memory takes every byte");
+                let mut line = String::from_utf8_lossy(&line).into_owned();
+                line.pop();
+                line + effects.get(id).map_or("", |(effect, _)| said(*effect))
+                    + effects.get(id).filter(|(_, is_too_short)| *is_too_short).map_or("}", |_| TOO_SHORT)
+            });
+        }
+        self.bodies.extract_if(.., |body| body.lines.peek().is_none()).collect()
+    }
+}
+
+/// The end of an answer of a document whose text has too few words.
+const TOO_SHORT: &str = ",\"too_short\":true}";
+
+/// What a line did to its document, as a member of the answer.
+fn said(effect: UpsertEffect) -> &'static str {
+    match effect {
+        UpsertEffect::New => ",\"document\":\"new\"",
+        UpsertEffect::Changed => ",\"document\":\"changed\"",
+        UpsertEffect::Unchanged => ",\"document\":\"unchanged\"",
+        UpsertEffect::Ended => "",
     }
 }
 
 impl WaitingBody {
-    /// The first of the lines has this number in the journal.
-    pub(super) fn new(number: u64, first: u64, lines: Vec<PostedLine>, held: Held, reply: PostReply) -> Self {
-        let (lines, answered) = (lines.into_iter(), PostedLines::default());
-        Self { number, next: first, lines, answered, reply, _held: held }
+    pub(super) fn new(
+        number: u64,
+        lines: Vec<(PostedLine, u64)>,
+        held: Held,
+        wait: PostWait,
+        reply: PostReply,
+    ) -> Self {
+        let (lines, answered) = (lines.into_iter().peekable(), PostedLines::default());
+        Self { number, lines, answered, wait, reply, _held: held }
+    }
+
+    /// All lines have their answers.
+    fn reply(self) {
+        (self.reply)(Ok(PostedLines { are_decided: true, ..self.answered }));
     }
 
     /// Answers all lines that have no answer by their positions; `first` is that of the journal's first line.
@@ -150,31 +226,27 @@ impl WaitingBody {
 
     /// Answers the lines before the number `end`.
     fn answer(&mut self, end: u64, mut of_event: impl FnMut(&DocId, u64) -> String) {
-        while self.next < end
-            && let Some(line) = self.lines.next()
-        {
+        while let Some((line, number)) = self.lines.next_if(|(_, number)| *number < end) {
             let PostedLines { answers, bad, .. } = &mut self.answered;
             answers.push(match line {
-                PostedLine::Event(id) => of_event(&id, self.next),
+                PostedLine::Event(id) => of_event(&id, number),
                 PostedLine::Bad(reason) => {
                     *bad += 1;
                     json!({ "line": answers.len() + 1, "bad": reason }).to_string()
                 }
             });
-            self.next += 1;
         }
     }
 }
 
-/// Answers what waits, once the first output has made it durable.
+/// Answers what waits, once its epoch is computed, or the first output has made it durable.
 pub struct PostedSink {
-    book: Arc<Mutex<Book>>,
     waiting: Arc<Waiting>,
 }
 
 impl PostedSink {
-    pub(super) fn new(book: Arc<Mutex<Book>>, waiting: Arc<Waiting>) -> Self {
-        Self { book, waiting }
+    pub(super) fn new(waiting: Arc<Waiting>) -> Self {
+        Self { waiting }
     }
 }
 
@@ -184,25 +256,36 @@ impl Sink for PostedSink {
     }
 
     fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
-        self.book.lock().documents(changes);
+        self.waiting.book.lock().documents(changes);
+        Ok(())
+    }
+
+    fn wants_upserts(&self) -> bool {
+        true
+    }
+
+    fn upserts(&mut self, upserts: &[UpsertedDoc]) -> io::Result<()> {
+        self.waiting.book.lock().upserts(upserts);
+        self.waiting.upserts(upserts);
         Ok(())
     }
 
     fn restored(&mut self, deltas: &[Delta]) {
-        self.book.lock().restored(deltas);
+        self.waiting.book.lock().restored(deltas);
     }
 
     fn live(&mut self, _: Epoch) {
-        self.book.lock().live();
+        self.waiting.book.lock().live();
     }
 
-    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        self.book.lock().advance(deltas);
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        self.waiting.book.lock().advance(deltas);
+        self.waiting.reached(PostWait::Closed, progress);
         Ok(())
     }
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
-        self.waiting.answer(&mark.progress, &mut self.book.lock());
+        self.waiting.reached(PostWait::Durable, &mark.progress);
         Ok(())
     }
 
@@ -234,21 +317,23 @@ mod tests {
     fn a_body_that_is_cancelled_says_what_is_decided_and_where_the_rest_is_stored() {
         let journal = Arc::<Durable>::default();
         journal.begins_at(4);
-        let (waiting, all) = (Waiting::new(journal), Arc::default());
+        let book = Book::new(Clusters::new(ClusterKind::Components, 9));
+        let (waiting, all) = (Waiting::new(journal, Arc::new(Mutex::new(book))), Arc::default());
         let (tell, told) = channel();
         let id = |name: &str| DocId::new(name).unwrap();
         let lines = vec![
-            PostedLine::Event(id("a")),
-            PostedLine::Bad("not_json".to_owned()),
-            PostedLine::Event(id("b")),
+            (PostedLine::Event(id("a")), 6),
+            (PostedLine::Bad("not_json".to_owned()), 7),
+            (PostedLine::Event(id("b")), 8),
         ];
         let held = Held::new(&all, 5, 3).expect("it is alone");
         assert!(Held::new(&all, 1, 5).is_none());
-        let body = WaitingBody::new(7, 6, lines, held, Box::new(move |reply| tell.send(reply).unwrap()));
-        waiting.begin(body, true);
-        let mut book = Book::new(Clusters::new(ClusterKind::Components, 9));
+        let reply = Box::new(move |reply| tell.send(reply).unwrap());
+        waiting.begin(WaitingBody::new(7, lines, held, PostWait::Durable, reply));
         let progress = Progress { next: [(PARTITION, 11)].into(), epoch: 3, ..Progress::default() };
-        waiting.answer(&progress, &mut book);
+        waiting.reached(PostWait::Closed, &progress);
+        assert!(waiting.bodies.lock().bodies[0].answered.answers.is_empty(), "it is not durable");
+        waiting.reached(PostWait::Durable, &progress);
         waiting.cancel(6);
         assert!(told.try_recv().is_err(), "it waits");
         assert_eq!([7, 6, 6].map(|number| waiting.is_cancelled(number)), [false, true, false]);

@@ -110,6 +110,23 @@ pub struct UpsertedDoc {
     pub id: DocId,
     /// The position of its last event in the epoch, which may be a delete.
     pub position: Position,
+    /// What the epoch did to it.
+    pub effect: UpsertEffect,
+    /// Whether its text has no token, or too few to be similar to any but its copies.
+    pub is_too_short: bool,
+}
+
+/// What an epoch with an upsert of a document did to it, from its least to its greatest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum UpsertEffect {
+    /// It is alive, and all that is compared of it is as before.
+    Unchanged,
+    /// It was alive, and its text or its fields are others.
+    Changed,
+    /// It was not alive before.
+    New,
+    /// It is not alive.
+    Ended,
 }
 
 /// An event; it borrows its text from the buffer of the reader.

@@ -11,6 +11,6 @@ pub mod retention;
 mod separator;
 pub mod units;
 
-pub use event::{DocChange, DocEvent, Facts, Letter, Position, UpsertedDoc};
+pub use event::{DocChange, DocEvent, Facts, Letter, Position, UpsertEffect, UpsertedDoc};
 pub use id::DocId;
 pub use separator::{FIELD_SEPARATOR, without_separators};

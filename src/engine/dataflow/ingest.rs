@@ -24,7 +24,6 @@ use super::watches::{WatchContent, WatchUpdate};
 use crate::dataflow::documents::retain::Tick;
 use dupflow_core::doc::fields::FieldFlaws;
 use dupflow_core::doc::retention::RetentionClock;
-use dupflow_core::filter::PairFilter;
 use dupflow_core::sketch::SketchMaker;
 use dupflow_core::time::{Epoch, UnixTime};
 use dupflow_run::metrics::Counter;
@@ -183,7 +182,7 @@ impl Batches {
                     bytes += u64::from(arrival.bytes);
                     empty += u64::from(matches!(arrival.content, ArrivalContent::Empty));
                     weightless += u64::from(matches!(arrival.content, ArrivalContent::Weightless));
-                    too_short += u64::from(is_too_short(&arrival.content, &*self.stages.filter));
+                    too_short += u64::from(arrival.content.is_too_short(&*self.stages.filter));
                     arrival
                 }
                 BatchRecord::Restored(id, value) => {
@@ -262,12 +261,6 @@ impl Batches {
             self.outputs.ticks.at(capabilities).give_all(to_each);
         }
     }
-}
-
-/// Whether the filter compares a document with none but its copies.
-fn is_too_short(content: &ArrivalContent, filter: &dyn PairFilter) -> bool {
-    let ArrivalContent::Sketch(_, sketch) = content else { return false };
-    sketch.words.first().is_some_and(|word| filter.is_too_short(*word))
 }
 
 /// Whether an event of this time is after `until`; an event without a time is not.

@@ -7,14 +7,38 @@ use thiserror::Error;
 
 /// Takes the documents of clients.
 pub trait DocumentReceiver: Send + Sync {
-    /// Takes the lines of a body, which may be compressed with gzip or zstd; decompressed they have `most`
-    /// bytes at most. What was taken is durable when `reply` is called, and is in the corpus by then, unless
-    /// `waits` is false. Returns the number of the body.
-    fn post(&self, body: Vec<u8>, most: usize, waits: bool, reply: PostReply) -> u64;
+    /// Takes the lines of a body. What was taken is durable in the journal when `reply` is called. Returns
+    /// the number of the body.
+    fn post(&self, body: PostedBody, reply: PostReply) -> u64;
 
     /// Ends the wait of the body of this number. If its lines are stored, `reply` has been called on return;
     /// else they will not be, except in the moment in which they are being written.
     fn cancel(&self, body: u64);
+}
+
+/// A body as a client has sent it.
+#[derive(Clone, Debug, Default)]
+pub struct PostedBody {
+    /// Its bytes, which may be compressed with gzip or zstd.
+    pub bytes: Vec<u8>,
+    /// Most bytes that it may have, decompressed too.
+    pub most: usize,
+    /// When it is answered.
+    pub wait: PostWait,
+    /// Of bodies with one key only the first is stored, whoever sends them.
+    pub key: Option<String>,
+}
+
+/// When the lines of a body are answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PostWait {
+    /// When they are stored: without their decisions.
+    Stored,
+    /// When their epoch is computed.
+    Closed,
+    /// When that is durable in the first output.
+    #[default]
+    Durable,
 }
 
 /// Receives the reply; must neither block nor panic.
@@ -43,6 +67,9 @@ pub enum PostRefusal {
     /// It has too many bytes.
     #[error("the body has more than {0} bytes, decompressed (monitor.body_bytes, at most 16 MiB)")]
     TooLarge(usize),
+    /// Its key was that of another body.
+    #[error("another body was posted with this Idempotency-Key: a key is of one body, sent again as it was")]
+    OtherBody,
     /// Too much waits.
     #[error("too many documents wait (source.waiting)")]
     Full,

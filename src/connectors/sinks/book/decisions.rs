@@ -127,7 +127,7 @@ impl Decisions {
             return Vec::new();
         }
         let mut decisions = BTreeMap::new();
-        for UpsertedDoc { id, position } in std::mem::take(&mut self.open.upserts) {
+        for UpsertedDoc { id, position, .. } in std::mem::take(&mut self.open.upserts) {
             let decision = self.decision(&id, Some(position), pairs);
             self.count(&decision);
             decisions.insert(id, decision);

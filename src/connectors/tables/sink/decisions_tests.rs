@@ -6,7 +6,7 @@ use super::*;
 use crate::sinks::BookMetrics;
 use crate::sinks::{Decision, Repetition};
 use crate::tables::database::Address;
-use dupflow_core::doc::Position;
+use dupflow_core::doc::{Position, UpsertEffect};
 use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
 use dupflow_run::metrics::Metrics;
 
@@ -25,7 +25,8 @@ fn step(sink: &mut TableSink, epoch: Epoch, changes: &[DocChange], deltas: &[Del
     sink.documents(changes, false).unwrap();
     let upsert = |DocChange { id, now, .. }: &DocChange| {
         let position = now.as_ref()?.position;
-        Some(UpsertedDoc { id: id.clone(), position })
+        let effect = UpsertEffect::New;
+        Some(UpsertedDoc { id: id.clone(), position, effect, is_too_short: false })
     };
     sink.upserts(&changes.iter().filter_map(upsert).collect::<Vec<_>>()).unwrap();
     let progress = Progress { epoch, ..Progress::default() };

@@ -1,5 +1,7 @@
 //! The receiver of documents that clients post, and what answers them.
 
+use std::sync::Arc;
+
 use super::error::AssembleError;
 use super::mode::Mode;
 use super::sink::SinkParts;
@@ -7,6 +9,7 @@ use super::source::columns;
 use crate::pipeline::outputs::OtherOutput;
 use dupflow_connectors::posted::{PostReceiver, PostReceiverSettings};
 use dupflow_connectors::sinks::answers::AnswerSettings;
+use dupflow_run::metrics::Metrics;
 
 /// Opens the receiver of a run, if it has one and this process writes its output.
 pub(super) fn receiver(
@@ -26,11 +29,17 @@ pub(super) fn receiver(
         // What is kept by age is renewed by each arrival.
         keeps_times: plan.retention.max_age.is_none() && plan.retention.max_documents.is_none(),
         clusters: of.clusters(),
+        // An output of decisions counts them itself.
+        metrics: if deployment.answers().any(|answer| answer.is_of_decisions()) {
+            Arc::new(Metrics::new(0))
+        } else {
+            Arc::clone(&of.counted.decisions)
+        },
     });
     opened.map(Some).map_err(|source| AssembleError::Journal { path: path.to_owned(), source })
 }
 
-/// What answers clients, as an output that is written after all others.
+/// What answers clients, as an output that is written beside all others.
 pub(super) fn output(receiver: &PostReceiver) -> OtherOutput {
-    OtherOutput::new("source".to_owned(), Box::new(receiver.sink()), String::new(), None, None)
+    OtherOutput::new("source".to_owned(), Box::new(receiver.sink()), String::new(), None, None).early()
 }

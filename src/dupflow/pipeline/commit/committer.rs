@@ -295,6 +295,7 @@ impl Committer {
         }
         self.check()?;
         let last = if self.mark.tally.is_some() { self.number(&mut of_live) } else { last };
+        self.others.iter_mut().try_for_each(|other| other.computed(&of_live, now))?;
         let kept: Vec<_> = of_live.iter_mut().flat_map(|epoch| std::mem::take(&mut epoch.kept)).collect();
         for epoch in &of_live {
             let ClosedEpoch { progress, deltas, documents, upserts, letters, newest, .. } = epoch;
@@ -527,7 +528,8 @@ impl Committer {
                 self.write(progress.clone())?;
             }
             // Then all outputs have this mark.
-            self.others.iter_mut().try_for_each(|other| other.live(&self.mark, is_marked))?;
+            let repeated = Mark { progress: progress.clone(), ..self.mark.clone() };
+            self.others.iter_mut().try_for_each(|other| other.live(&self.mark, is_marked, &repeated))?;
             let waits = self
                 .sides
                 .live(progress.epoch, &self.side_mark(), &mut *self.sink)

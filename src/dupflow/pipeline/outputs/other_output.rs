@@ -58,6 +58,8 @@ pub struct OtherOutput {
     pub(in crate::pipeline) end: Option<EndOutput>,
     /// Whether it wants the changes of documents, and upserts.
     pub(in crate::pipeline) wants: [bool; 2],
+    /// Whether it receives epochs before they are durable in the first output.
+    is_early: bool,
     pipeline: String,
     state: OutputState,
     /// What it needs to be left behind; `None` if a failure ends the run.
@@ -157,7 +159,13 @@ impl OtherOutput {
     ) -> Self {
         let wants = [sink.wants_documents(), sink.wants_upserts()];
         let open = Box::new(OpenOutput::new(name.clone(), sink, pipeline.clone()));
-        Self { name, end, wants, pipeline, state: OutputState::Open(open), waits, looks: Arc::default() }
+        let (state, looks) = (OutputState::Open(open), Arc::default());
+        Self { name, end, wants, is_early: false, pipeline, state, waits, looks }
+    }
+
+    /// One that is no place, and receives epochs when they are computed.
+    pub(in crate::pipeline) fn early(self) -> Self {
+        Self { is_early: true, ..self }
     }
 
     /// Whether a failure leaves it behind.
@@ -281,13 +289,19 @@ impl OtherOutput {
     }
 
     /// The run is live: corrects the output up to the mark of the first, if it is to be corrected. Otherwise
-    /// it gets that mark too, if the first has a new one.
-    pub(in crate::pipeline) fn live(&mut self, first: &Mark, is_marked: bool) -> Result<(), RunError> {
+    /// it gets that mark too, if the first has a new one. One that is no place gets that of what is repeated.
+    pub(in crate::pipeline) fn live(
+        &mut self,
+        first: &Mark,
+        is_marked: bool,
+        repeated: &Mark,
+    ) -> Result<(), RunError> {
         if let Some(waits) = &self.waits {
             waits.lineage.get_or_init(|| first.lineage.clone());
         }
         self.hurry();
-        let first = first.clone();
+        let first = if self.is_early { repeated.clone() } else { first.clone() };
+        let is_marked = is_marked || self.is_early;
         self.call(move |open, beat| open.live(&first, is_marked, beat))
     }
 
@@ -297,6 +311,18 @@ impl OtherOutput {
         self.call(move |open, _| open.mark(&first))
     }
 
+    /// Epochs that are computed, and durable nowhere.
+    pub(in crate::pipeline) fn computed(
+        &mut self,
+        epochs: &[ClosedEpoch],
+        committed: f64,
+    ) -> Result<(), RunError> {
+        if !self.is_early {
+            return Ok(());
+        }
+        self.here(|open| epochs.iter().try_for_each(|epoch| open.epoch(epoch, committed)))
+    }
+
     /// One commit: epochs that the first output has made durable, with its mark.
     pub(in crate::pipeline) fn write(
         &mut self,
@@ -304,9 +330,9 @@ impl OtherOutput {
         committed: f64,
         first: &Mark,
     ) -> Result<(), RunError> {
-        let (epochs, first) = (Arc::clone(epochs), first.clone());
+        let (epochs, first, is_new) = (Arc::clone(epochs), first.clone(), !self.is_early);
         self.call(move |open, _| {
-            epochs.iter().try_for_each(|epoch| open.epoch(epoch, committed))?;
+            epochs.iter().filter(|_| is_new).try_for_each(|epoch| open.epoch(epoch, committed))?;
             open.commit(&first)
         })
     }

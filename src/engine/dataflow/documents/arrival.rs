@@ -6,6 +6,7 @@ use crate::dataflow::documents::key::EventKey;
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::units::UnitSpan;
 use dupflow_core::doc::{DocChange, DocId, Facts, Position};
+use dupflow_core::filter::PairFilter;
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::Sketch;
 use dupflow_core::text::Terms;
@@ -66,6 +67,23 @@ pub(in crate::dataflow) struct Arrival {
     pub(in crate::dataflow) key: Option<Box<EventKey>>,
     /// The fields of its document.
     pub(in crate::dataflow) fields: FieldRow,
+}
+
+impl ArrivalContent {
+    /// Whether its text has tokens, and too few to be similar to any but its copies.
+    pub(in crate::dataflow) fn is_too_short(&self, filter: &dyn PairFilter) -> bool {
+        let Self::Sketch(_, sketch) = self else { return false };
+        sketch.words.first().is_some_and(|word| filter.is_too_short(*word))
+    }
+
+    /// Whether nothing of its text is compared.
+    pub(in crate::dataflow) fn is_empty(&self) -> bool {
+        match self {
+            Self::Empty | Self::Weightless => true,
+            Self::Units(text) => text.units.is_empty(),
+            Self::Delete | Self::Sketch(..) | Self::Terms(_) => false,
+        }
+    }
 }
 
 impl Arrival {

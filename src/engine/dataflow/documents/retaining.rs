@@ -20,7 +20,8 @@ use crate::dataflow::stages::Stages;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::retention::Retention;
-use dupflow_core::doc::{DocChange, DocId, UpsertedDoc};
+use dupflow_core::doc::{DocChange, DocId, UpsertEffect, UpsertedDoc};
+use dupflow_core::filter::PairFilter;
 use dupflow_core::hash;
 use dupflow_core::pair::Cause;
 use dupflow_core::time::{Epoch, UnixTime};
@@ -106,6 +107,7 @@ pub(in crate::dataflow) struct Retaining<F: Follow> {
     doc_changes: Option<BTreeMap<DocId, DocChange>>,
     /// Documents with an upsert, if they are emitted.
     upserts: Option<Vec<UpsertedDoc>>,
+    filter: Arc<dyn PairFilter>,
     keeps: bool,
     /// Where the changes go if this process stores them itself.
     kept_here: Option<Arc<KeptEpochs>>,
@@ -141,6 +143,7 @@ impl<F: Follow> Retaining<F> {
             touched: Vec::new(),
             doc_changes: stages.collects_documents().then(BTreeMap::new),
             upserts: stages.emits_upserts.then(Vec::new),
+            filter: Arc::clone(&stages.filter),
             keeps: stages.keeps,
             kept_here: stages.observers.kept_here.clone(),
             changes: Changes::default(),
@@ -195,6 +198,7 @@ impl<F: Follow> Retaining<F> {
             // The position of the event in force; its offset identifies its input.
             let mut position_in_force = known.map(|known| known.position());
             let mut fields_in_force = place.map_or_else(FieldRow::default, |place| documents.fields(place));
+            let fields_before = fields_in_force.clone();
             let mut in_force = before;
             let mut key = last.key();
             let mut is_late;
@@ -249,10 +253,20 @@ impl<F: Follow> Retaining<F> {
                 key = key.max(later.key());
                 last = later;
             }
-            if let Some(upserts) = self.upserts.as_mut().filter(|_| has_upsert) {
-                upserts.push(UpsertedDoc { id: last.id.clone(), position: last.position });
-            }
             let is_alive = in_force != F::LiveValue::ENDED;
+            if let Some(upserts) = self.upserts.as_mut().filter(|_| has_upsert) {
+                let effect = match (before != F::LiveValue::ENDED, is_alive) {
+                    (_, false) => UpsertEffect::Ended,
+                    (false, true) => UpsertEffect::New,
+                    (true, true) if fields_before == last.fields && F::repeats(before, in_force) => {
+                        UpsertEffect::Unchanged
+                    }
+                    (true, true) => UpsertEffect::Changed,
+                };
+                let is_too_short = last.content.is_empty() || last.content.is_too_short(&*self.filter);
+                let (id, position) = (last.id.clone(), last.position);
+                upserts.push(UpsertedDoc { id, position, effect, is_too_short });
+            }
             if place.is_none() && !is_alive && !remembers_ended {
                 if last.is_restored && self.keeps {
                     // Too old since it was kept.

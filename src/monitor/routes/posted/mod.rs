@@ -16,10 +16,14 @@ use utoipa::{IntoParams, ToSchema};
 use super::similar::read_body;
 use super::{ErrorAnswer, RouteState};
 use crate::guard::refusals::RefusalReason;
-use dupflow_run::posted::{PostRefusal, PostedLines};
+use dupflow_run::posted::{PostRefusal, PostWait, PostedBody, PostedLines};
 
 /// How long the run may take for an answer. It takes milliseconds, or as long as the run is not live.
 const ANSWER: Duration = Duration::from_secs(30);
+
+/// The header with the key of a body, and most bytes of it, inclusive.
+const KEY: &str = "idempotency-key";
+const KEY_BYTES: usize = 255;
 
 const LATE: &str =
     "not within 30 s: the run is still checking what an earlier one has written, or the disk is slow";
@@ -29,8 +33,8 @@ const LATE: &str =
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PostQuery {
-    /// `none`: the answer is sent when the documents are stored, and says where. Without it, when they are
-    /// durable in the output, and says what was found.
+    /// `none`: the answer is sent when the documents are stored, and says where. `closed`: when their epoch
+    /// is computed, and says what was found. Without it, when that is durable in the output too.
     #[param(inline)]
     wait: Option<WaitText>,
 }
@@ -40,16 +44,25 @@ pub(super) struct PostQuery {
 #[serde(rename_all = "lowercase")]
 pub(super) enum WaitText {
     None,
+    Closed,
 }
 
 /// Takes documents: JSON Lines, one event on each line, or one JSON object; `Content-Encoding` may be gzip or
-/// zstd. The answer has one line for each, in their order. Sent again, they change nothing.
+/// zstd. The answer has one line for each, in their order. Sent again with the same `Idempotency-Key`, they
+/// change nothing, also after others have changed the documents; without a key, unless others have.
 ///
-/// A line of the answer is the decision of a document, `{"id":…,"epoch":…,"at":…,"ended":true}` of one that
-/// is deleted, `{"id":…,"offset":…}` with `wait=none`, or `{"line":…,"bad":…}` of a bad record.
+/// A line of the answer is the decision of a document, with `document` (`new`, `changed` or `unchanged`),
+/// `{"id":…,"epoch":…,"at":…,"ended":true}` of one that is deleted, `{"id":…,"offset":…}` with `wait=none`,
+/// or `{"line":…,"bad":…}` of a bad record.
 #[utoipa::path(
     post, path = "/documents",
-    params(PostQuery),
+    params(
+        PostQuery,
+        (
+            "idempotency-key" = Option<String>, Header,
+            description = "Of bodies with one key only the first is stored.",
+        ),
+    ),
     request_body(content((String = "application/x-ndjson"))),
     responses(
         (status = 200, description = "What was found.", body = String, content_type = "application/x-ndjson"),
@@ -65,6 +78,7 @@ pub(super) enum WaitText {
         (status = 408, description = "The body came too slowly.", body = ErrorAnswer),
         (status = 413, description = "The body is too large.", body = ErrorAnswer),
         (status = 415, description = "No such encoding.", body = ErrorAnswer),
+        (status = 422, description = "The key was that of another body.", body = ErrorAnswer),
         (status = 429, description = "Too many documents wait.", body = ErrorAnswer),
         (status = 501, description = "The source of this run is another one.", body = ErrorAnswer),
         (status = 503, description = "They cannot be stored, or the run ends.", body = ErrorAnswer),
@@ -83,19 +97,25 @@ pub(super) async fn post(
         ErrorAnswer::new(StatusCode::NOT_IMPLEMENTED, what)
     })?;
     check_encoding(&headers)?;
+    let key = key(&headers)?;
     // The permit is taken before the body is read, since it takes memory.
     let permit = Arc::clone(&state.bodies).try_acquire_owned().map_err(|_| {
         state.refusals.add(RefusalReason::Bodies);
         ErrorAnswer::too_many("too many bodies are read", 1)
     })?;
-    let (most, waits) = (state.limits.body_bytes, query.wait.is_none());
+    let wait = match query.wait {
+        None => PostWait::Durable,
+        Some(WaitText::Closed) => PostWait::Closed,
+        Some(WaitText::None) => PostWait::Stored,
+    };
     let bytes = read_body(&state, body).await?;
+    let posted_body = PostedBody { bytes, most: state.limits.body_bytes, wait, key };
     let (reply, mut answer) = oneshot::channel();
     // A client that has closed its connection gets no answer.
     let reply = Box::new(move |posted| drop(reply.send(posted)));
     let posting = Arc::clone(&receiver);
     let posted = tokio::task::spawn_blocking(move || {
-        let number = posting.post(bytes, most, waits, reply);
+        let number = posting.post(posted_body, reply);
         drop(permit);
         number
     });
@@ -127,6 +147,14 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), ErrorAnswer> {
     if are_known { Ok(()) } else { Err(ErrorAnswer::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, what)) }
 }
 
+/// The key of a body, by which it is stored once.
+fn key(headers: &HeaderMap) -> Result<Option<String>, ErrorAnswer> {
+    let Some(key) = headers.get(KEY) else { return Ok(None) };
+    let typed = key.to_str().ok().filter(|key| (1..=KEY_BYTES).contains(&key.len()));
+    let what = || ErrorAnswer::wrong("idempotency-key: expected 1 to 255 characters of ASCII".to_owned());
+    Ok(Some(typed.ok_or_else(what)?.to_owned()))
+}
+
 fn lines(status: StatusCode, lines: String) -> Response {
     (status, [(header::CONTENT_TYPE, "application/x-ndjson")], lines).into_response()
 }
@@ -140,6 +168,7 @@ fn refused(state: &RouteState, why: &PostRefusal) -> ErrorAnswer {
     reason.into_iter().for_each(|reason| state.refusals.add(reason));
     match why {
         PostRefusal::Empty | PostRefusal::Damaged(_) => ErrorAnswer::wrong(why.to_string()),
+        PostRefusal::OtherBody => ErrorAnswer::new(StatusCode::UNPROCESSABLE_ENTITY, why.to_string()),
         PostRefusal::TooLarge(_) => ErrorAnswer::new(StatusCode::PAYLOAD_TOO_LARGE, why.to_string()),
         PostRefusal::Full => ErrorAnswer::too_many(why.to_string(), 1),
         PostRefusal::NotStored(_) | PostRefusal::Ended => ErrorAnswer::busy(why.to_string(), 5),
