@@ -5,6 +5,8 @@ Bug classes: a row that deltalake does not read, or does, at any version; deltas
 
 import json
 import random
+import subprocess
+import time
 
 import pytest
 from conftest import run
@@ -91,6 +93,48 @@ def pairs(program, *arguments):
     return sorted(run(program, "replay", "--emit", "pairs", "--set", "threshold=0.6", *arguments).splitlines())
 
 
+def sums(output):
+    """The pairs that whole lines of an output add up to."""
+    sums = {}
+    lines = output.read_text().split("\n")[:-1] if output.exists() else []
+    for row in map(json.loads, lines):
+        key = (row["a"], row["b"], row["similarity"])
+        sums[key] = sums.get(key, 0) + row["diff"]
+    return {key for key, diff in sums.items() if diff}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_table_is_followed_while_it_changes(program, tmp_path, seed):
+    history, output = History(tmp_path / "t", 100 + seed), tmp_path / "out.jsonl"
+    (tmp_path / "run.toml").write_text(
+        f'[source]\ninputs = ["{tmp_path}/t"]\nfollow = true\ngone = "delete"\nepoch = "every:5ms"\n'
+        f'[sink]\npath = "{output}"\n[state]\npath = "{tmp_path}/state"\n'
+    )
+    feed, log = tmp_path / "feed.jsonl", tmp_path / "log"
+
+    def start():
+        arguments = [program, "run", "-c", str(tmp_path / "run.toml"), "--set", "threshold=0.6"]
+        return subprocess.Popen(arguments, stderr=log.open("a"))
+
+    running = start()
+    for step in range(8):
+        # Sometimes several versions at once.
+        for _ in range(history.random.choice([1, 1, 3])):
+            history.step()
+        feed.write_text(expected(history.table))
+        fresh = {tuple(json.loads(line).values()) for line in pairs(program, feed)}
+        if step % 4 == 2:
+            running.kill()
+            running.wait()
+            running = start()
+        end = time.monotonic() + 120
+        while sums(output) != fresh:
+            assert running.poll() is None and time.monotonic() < end, log.read_text()
+            time.sleep(0.02)
+    running.terminate()
+    assert running.wait() == 0, log.read_text()
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_each_version_is_what_deltalake_reads(program, tmp_path, seed):
     history = History(tmp_path / "t", seed)
@@ -111,13 +155,8 @@ def test_each_version_is_what_deltalake_reads(program, tmp_path, seed):
         # A run that starts again gives the deltas since its last start.
         if history.random.random() < 0.5:
             run(program, "run", "-c", tmp_path / "run.toml", "--set", "threshold=0.6", *rule)
-            sums = {}
-            for line in (tmp_path / "out.jsonl").read_text().splitlines():
-                row = json.loads(line)
-                key = (row["a"], row["b"], row["similarity"])
-                sums[key] = sums.get(key, 0) + row["diff"]
             fresh = {tuple(json.loads(line).values()) for line in versions[table.version()]}
-            assert {key for key, diff in sums.items() if diff} == fresh
+            assert sums(tmp_path / "out.jsonl") == fresh
     assert len(versions) > STEPS / 2 and any(versions.values())
     for version, of in versions.items():
         assert pairs(program, *rule, *field, f"delta:{tmp_path}/t?version={version}") == of, version

@@ -9,9 +9,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
+use crate::claims::Started;
 use crate::dupflow::{Ended, Place};
 use crate::feeds::words;
 use crate::parquet::table;
@@ -41,6 +43,28 @@ impl Table {
         let mut lines = String::from("{\"commitInfo\":{\"operation\":\"WRITE\"}}\n");
         actions.iter().for_each(|action| writeln!(lines, "{action}").unwrap());
         self.0.file(format!("t/_delta_log/{version:020}.json"), lines);
+    }
+
+    /// The pairs that the deltas of a run add up to.
+    fn sum(&self) -> BTreeMap<String, i64> {
+        let mut pairs: BTreeMap<String, i64> = BTreeMap::new();
+        // The last line may be half written.
+        for line in self.0.read("out.jsonl").split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+            let line: Value = serde_json::from_str(line).unwrap();
+            *pairs.entry(format!("{} {}", line["a"], line["b"])).or_default() +=
+                line["diff"].as_i64().unwrap();
+        }
+        pairs.retain(|_, n| *n != 0);
+        pairs
+    }
+
+    /// The pairs of the newest version.
+    fn fresh(&self) -> BTreeMap<String, i64> {
+        let pair = |line: &str| {
+            let pair: Value = serde_json::from_str(line).unwrap();
+            (format!("{} {}", pair["a"], pair["b"]), 1)
+        };
+        self.0.run("replay -q --emit pairs t").out.lines().map(pair).collect()
     }
 
     /// The ids of the documents of a table, or why there are none.
@@ -358,6 +382,96 @@ fn a_version_is_read_from_its_checkpoint() {
     assert!(run.err.contains("no commit of version 0 any more"), "{run:?}");
 }
 
+/// A run gives the deltas to each new version while it lives, and after a kill.
+#[test]
+fn a_run_follows_a_table() {
+    let table = begun(3);
+    let config = |more: &str| {
+        format!(
+            "[source]\ninputs = [\"t\"]\nfollow = true\nepoch = \"every:10ms\"\n{more}\
+             [sink]\npath = \"out.jsonl\"\n[state]\npath = \"state\"\n[monitor]\nlisten = \"127.0.0.1:0\"\n"
+        )
+    };
+    table.0.file("run.toml", config(""));
+    let run = table.0.run("check -c run.toml");
+    assert!(run.code == 2 && run.err.contains("source.gone") && run.err.contains("\"delete\""), "{run:?}");
+    table.0.file("run.toml", config("gone = \"delete\"\n").replace("\"t\"", "\"delta:t?version=0\""));
+    let run = table.0.run("check -c run.toml");
+    assert!(run.code == 2 && run.err.contains("that is named without a version"), "{run:?}");
+    table.0.file("run.toml", config("gone = \"delete\"\n"));
+    let run = table.0.run("run -c run.toml --processes 2 --process 0 --hosts localhost:1,localhost:2");
+    assert!(run.code == 2, "{run:?}");
+    // Of a table without files nothing is read.
+    table.commit(1, &[remove(0)]);
+    let mut running = Started::new(&table.0, "run.toml", "");
+    let versions: [&[Value]; 4] = [&[add(0), add(1)], &[remove(0), add(2)], &[remove(2)], &[add(0), add(2)]];
+    for (number, actions) in (2..).zip(versions) {
+        table.commit(number, actions);
+        let expected = table.fresh();
+        running.until(&table.0, |place| place.path("out.jsonl").exists() && table.sum() == expected);
+    }
+    running.signal("KILL");
+    running.end(&table.0);
+    table.commit(6, &[remove(1)]);
+    let mut again = Started::new(&table.0, "run.toml", "");
+    for (version, actions) in [(6, None), (7, Some(add(1)))] {
+        actions.iter().for_each(|action| table.commit(version, std::slice::from_ref(action)));
+        let expected = table.fresh();
+        again.until(&table.0, |_| table.sum() == expected);
+    }
+    again.signal("TERM");
+    let (code, log) = again.end(&table.0);
+    assert!(code == Some(0) && log.contains("a table is read as of this version"), "{log}");
+    // A version that is not read ends the run, which says why.
+    let mut last = Started::new(&table.0, "run.toml", "");
+    let name = last.log.clone();
+    last.until(&table.0, |place| place.read(&name).contains("version=7"));
+    table.commit(8, &[protocol(&["typeWidening"])]);
+    let (code, log) = last.end(&table.0);
+    assert!(code == Some(1) && log.contains("not read: typeWidening"), "{code:?}: {log}");
+}
+
+/// The time of a commit is that of its file, and after the one before; or what it says itself.
+#[test]
+fn a_version_is_named_by_its_time() {
+    let table = begun(3);
+    table.commit(1, &[add(1)]);
+    table.commit(2, &[add(2)]);
+    table.0.file(
+        "t/_delta_log/00000000000000000003.json",
+        format!("{{\"commitInfo\":{{\"inCommitTimestamp\":1600010800500}}}}\n{}\n", remove(0)),
+    );
+    for (version, seconds) in [(0, 1_600_000_000), (1, 1_600_003_600), (2, 1_600_003_600), (3, 1)] {
+        let file = std::fs::File::options()
+            .append(true)
+            .open(table.0.path(format!("t/_delta_log/{version:020}.json")));
+        file.unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+    }
+    for (time, files) in [
+        ("1600000000", 1),
+        ("2020-09-13T13:26:39.999Z", 1),
+        ("1600003600", 2),
+        ("1600003600.001", 3),
+        ("1600010800.499", 3),
+        ("2020-09-13T15:26:40.5Z", 2),
+        ("2020-09-13T17:26:40.5+02:00", 2),
+        ("2026-01-01", 2),
+    ] {
+        let ids = table.ids(&format!("delta:t?timestamp={time}")).unwrap();
+        assert_eq!(ids.len(), files * ROWS as usize, "{time}");
+    }
+    for (query, why) in [
+        ("timestamp=1599999999", "no commit of 2020-09-13T12:26:39.000Z or before"),
+        ("timestamp=2099-01-01", "\"2099-01-01\" is no time up to now"),
+        ("timestamp=-1", "is no time up to now"),
+        ("timestamp=soon", "is no time up to now"),
+        ("time=1", "\"time=1\" is neither version=NUMBER nor timestamp=TIME"),
+    ] {
+        let run = table.ids(&format!("delta:t?{query}")).unwrap_err();
+        assert!(run.code == 2 && run.err.contains(why), "{query}: {run:?}");
+    }
+}
+
 /// A run that starts again after the table has changed gives the deltas between the versions.
 #[test]
 fn a_run_follows_the_versions_of_its_starts() {
@@ -367,30 +481,12 @@ fn a_run_follows_the_versions_of_its_starts() {
     table.0.file("run.toml", config);
     let versions: [&[Value]; 4] =
         [&[add(1)], &[remove(0), add(2)], &[remove(2), remove(1), add(0)], &[add(1)]];
-    let sum = || {
-        let mut pairs: BTreeMap<String, i64> = BTreeMap::new();
-        for line in table.0.read("out.jsonl").lines() {
-            let line: Value = serde_json::from_str(line).unwrap();
-            *pairs.entry(format!("{} {}", line["a"], line["b"])).or_default() +=
-                line["diff"].as_i64().unwrap();
-        }
-        pairs.retain(|_, n| *n != 0);
-        pairs
-    };
     for (number, actions) in (1..).zip(versions) {
         table.commit(number, actions);
         let run = table.0.run("run -c run.toml");
         assert_eq!(run.code, 0, "version {number}: {run:?}");
-        let fresh = table.0.run("replay -q --emit pairs t");
-        let pair = |line: &str| {
-            let pair: Value = serde_json::from_str(line).unwrap();
-            (format!("{} {}", pair["a"], pair["b"]), 1)
-        };
-        assert_eq!(sum(), fresh.out.lines().map(pair).collect(), "version {number}");
+        assert_eq!(table.sum(), table.fresh(), "version {number}");
     }
-    table.0.file("run.toml", config.replace("gone", "follow = true, gone"));
-    let run = table.0.run("run -c run.toml");
-    assert!(run.code == 2 && run.err.contains("only a file can be followed"), "{run:?}");
     table.0.file("run.toml", config.replace(", gone = \"delete\"", ""));
     table.commit(5, &[remove(0)]);
     let run = table.0.run("run -c run.toml");

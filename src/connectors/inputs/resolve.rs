@@ -114,7 +114,7 @@ fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
 /// The files of a table's rows.
 #[cfg(feature = "parquet")]
 fn files_of_table(table: &NamedTable, layout: &InputLayout) -> Result<Vec<Input>, String> {
-    super::delta::files(&table.folder, table.version, layout)
+    super::delta::files(&table.folder, table.at, layout)
         .map_err(|why| format!("cannot read the table \"{}\": {why}", table.folder.display()))
 }
 
@@ -122,7 +122,5 @@ fn files_of_table(table: &NamedTable, layout: &InputLayout) -> Result<Vec<Input>
 #[cfg(not(feature = "parquet"))]
 fn files_of_table(table: &NamedTable, _: &InputLayout) -> Result<Vec<Input>, String> {
     let missing = missing_feature("tables of Delta Lake", "parquet");
-    let NamedTable { folder, version } = table;
-    let version = version.map(|version| format!(" at version {version}")).unwrap_or_default();
-    Err(format!("cannot read the table \"{}\"{version}: {missing}", folder.display()))
+    Err(format!("cannot read the table \"{}\": {missing}", table.folder.display()))
 }

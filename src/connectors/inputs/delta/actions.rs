@@ -13,6 +13,15 @@ pub(super) struct Action {
     pub(super) meta_data: Option<AboutTable>,
     pub(super) protocol: Option<Protocol>,
     pub(super) sidecar: Option<Sidecar>,
+    pub(super) commit_info: Option<CommitInfo>,
+}
+
+/// What a commit says of itself.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CommitInfo {
+    /// In unix milliseconds, if the table has the feature `inCommitTimestamp`.
+    pub(super) in_commit_timestamp: Option<u64>,
 }
 
 /// A file of rows.

@@ -12,13 +12,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
+use super::super::named_table::TableAt;
 use super::actions::{AboutTable, Action, AddedFile, DeletionVector, Protocol, VersionChecksum};
 use super::paths::path_of;
 use crate::formats::{OnDisk, objects};
+use crate::instant;
 
 /// A table at a version.
 pub(super) struct TableVersion {
@@ -37,14 +40,20 @@ struct LogFiles {
     checkpoints: BTreeMap<u64, Vec<String>>,
 }
 
-/// Reads a version; `None`: the newest.
-pub(super) fn read(log: &Path, version: Option<u64>) -> Result<TableVersion, String> {
-    let entries = log.read_dir().map_err(|error| format!("its log cannot be listed: {error}"))?;
-    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let files = LogFiles::from_names(names.collect());
-    let newest = files.commits.last().max(files.checkpoints.keys().next_back()).copied();
-    let newest = newest.ok_or("its log has no version")?;
-    let version = version.unwrap_or(newest);
+/// The newest version.
+pub(in crate::inputs) fn newest(log: &Path) -> Result<u64, String> {
+    LogFiles::list(log)?.newest()
+}
+
+/// Reads a version.
+pub(super) fn read(log: &Path, at: TableAt) -> Result<TableVersion, String> {
+    let files = LogFiles::list(log)?;
+    let newest = files.newest()?;
+    let version = match at {
+        TableAt::Newest => newest,
+        TableAt::Version(version) => version,
+        TableAt::Time(millis) => files.version_at(log, millis)?,
+    };
     if version > newest {
         return Err(format!("it has no version {version}: its newest is {newest}"));
     }
@@ -82,6 +91,41 @@ pub(super) fn read(log: &Path, version: Option<u64>) -> Result<TableVersion, Str
 }
 
 impl LogFiles {
+    fn list(log: &Path) -> Result<Self, String> {
+        let entries = log.read_dir().map_err(|error| format!("its log cannot be listed: {error}"))?;
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        Ok(Self::from_names(names.collect()))
+    }
+
+    fn newest(&self) -> Result<u64, String> {
+        let newest = self.commits.last().max(self.checkpoints.keys().next_back()).copied();
+        newest.ok_or_else(|| "its log has no version".to_owned())
+    }
+
+    /// The newest version of a commit that is not after this time.
+    fn version_at(&self, log: &Path, millis: u64) -> Result<u64, String> {
+        let (mut found, mut before, mut first) = (None, None, None);
+        for version in &self.commits {
+            let time = commit_time(&log.join(format!("{version:020}.json")))?;
+            // As the protocol has it: a commit is after the one before, whatever the clock of its writer was.
+            let time = before.map_or(time, |before: u64| time.max(before + 1));
+            (before, first) = (Some(time), first.or(Some(time)));
+            if time <= millis {
+                found = Some(*version);
+            }
+        }
+        found.ok_or_else(|| {
+            let first = first.map(instant::millisecond_of);
+            format!(
+                "its log has no commit of {} or before: the first is of {}; the time of a commit is that of \
+                 its file, if the log does not say it, and a copy of the table may have another: name the \
+                 version",
+                instant::millisecond_of(millis),
+                first.as_deref().unwrap_or("no time")
+            )
+        })
+    }
+
     fn from_names(mut names: Vec<String>) -> Self {
         names.sort_unstable();
         let mut files = Self::default();
@@ -162,6 +206,20 @@ impl TableVersion {
         self.about = action.meta_data.unwrap_or_else(|| std::mem::take(&mut self.about));
         action.sidecar.map(|sidecar| sidecar.path)
     }
+}
+
+/// The time of a commit in unix milliseconds: what it says itself, or that of its file.
+fn commit_time(path: &Path) -> Result<u64, String> {
+    let failed = |error: io::Error| format!("\"{}\" cannot be read: {error}", path.display());
+    let mut file = BufReader::new(File::open(path).map_err(failed)?);
+    let changed = file.get_ref().metadata().and_then(|of| of.modified()).map_err(failed)?;
+    let changed = changed.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let mut line = String::new();
+    file.read_line(&mut line).map_err(failed)?;
+    // Where it has a time, it is the first action.
+    let action = serde_json::from_str::<Action>(&line).ok();
+    let said = action.and_then(|action| action.commit_info?.in_commit_timestamp);
+    Ok(said.unwrap_or_else(|| u64::try_from(changed).unwrap_or(u64::MAX)))
 }
 
 /// Whether a column of a checkpoint, or a field of one, is read.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::super::input::{Input, InputPlace};
-use super::super::named_table::LOG;
+use super::super::named_table::{LOG, TableAt};
 use super::actions::DeletionVector;
 use super::log::TableVersion;
 use super::paths::path_of;
@@ -19,16 +19,16 @@ const READER: u32 = 3;
 const FEATURES: [&str; 5] =
     ["columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"];
 
-/// The files of a version of a table, in the order of their paths; `None`: the newest.
+/// The files of a version of a table, in the order of their paths.
 ///
 /// # Errors
 /// Why it is not read, in one line.
 pub(in crate::inputs) fn files(
     folder: &Path,
-    version: Option<u64>,
+    at: TableAt,
     layout: &InputLayout,
 ) -> Result<Vec<Input>, String> {
-    let table = log::read(&folder.join(LOG), version)?;
+    let table = log::read(&folder.join(LOG), at)?;
     check_protocol(&table)?;
     let columns = Arc::new(schema::columns(&table.about)?);
     check_columns(&table, &columns, layout)?;

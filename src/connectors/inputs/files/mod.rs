@@ -17,7 +17,9 @@ mod revisits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::followed_tables::FollowedTables;
 use super::input::Input;
 use super::known::{self, GoneInputs, PastReading};
 use super::texts::{FileTexts, RecordIndex};
@@ -33,6 +35,9 @@ use dupflow_run::origins::Origins;
 use reading::InputReading;
 use revisits::Revisits;
 
+/// Time between two looks at the log of a table that is followed.
+const LOOK_AT_TABLES: Duration = Duration::from_secs(1);
+
 /// A source of recorded inputs.
 #[derive(Clone, Debug)]
 pub struct Files {
@@ -46,6 +51,8 @@ pub struct Files {
     pub share: Share,
     /// Whether the last input is read on as it grows.
     pub follow: bool,
+    /// The tables that are followed: then no file is, and the inputs end when one has another version.
+    pub tables: FollowedTables,
     /// What is durable of the last input, if that is a journal which this process writes.
     pub durable: Option<Arc<Durable>>,
     /// How many of the first inputs are a reference.
@@ -78,6 +85,7 @@ impl Files {
             speed: Speed::Max,
             share: Share::ALL,
             follow: false,
+            tables: FollowedTables::default(),
             durable: None,
             reference: 0,
             columns: columns.into(),
@@ -240,7 +248,8 @@ impl SourceReader for FilesReader {
             tracing::info!(table = %folder.display(), version, "a table is read as of this version");
         }
         let (reference, inputs) = inputs.split_at((*reference).min(inputs.len()));
-        let (before, last) = inputs.split_at(inputs.len() - usize::from(*follow && !inputs.is_empty()));
+        let follows_file = *follow && self.files.tables.is_empty() && !inputs.is_empty();
+        let (before, last) = inputs.split_at(inputs.len() - usize::from(follows_file));
         let read = reference.iter().try_for_each(|input| reading.input(input));
         if !reference.is_empty() {
             origins.end_reference(reading.cutter.position().offset);
@@ -253,6 +262,7 @@ impl SourceReader for FilesReader {
             last.iter().try_for_each(|input| reading.follow(input, self.files.durable.as_ref()))
         });
         places.end(reading.cutter.position().offset);
+        let read = read.and_then(|()| if *follow { self.wait_for_version(queue) } else { Ok(()) });
         if read.is_ok() && queue.line(PARTITION) == Some(u64::MAX) {
             // The run may have ended meanwhile.
             if reading.cutter.finish().is_ok() {
@@ -269,6 +279,18 @@ impl SourceReader for FilesReader {
 }
 
 impl FilesReader {
+    /// Waits until a table that is followed has another version than was read.
+    fn wait_for_version(&self, queue: &Queue) -> Result<(), ReadEnd> {
+        let failed = |what| SourceError::Failed { input: self.files.inputs[0].name(), what };
+        if !self.files.tables.is_empty() {
+            queue.at_end(PARTITION);
+        }
+        while !self.files.tables.is_empty() && !self.files.tables.have_changed().map_err(failed)? {
+            queue.pause(LOOK_AT_TABLES)?;
+        }
+        Ok(())
+    }
+
     /// Called at the end of the input, which must not be before the offsets that an earlier run has read.
     fn ended(&self, end: u64, queue: &Queue) -> Result<(), SourceError> {
         let wanted = queue.line(PARTITION).unwrap_or(0).max(self.begin);

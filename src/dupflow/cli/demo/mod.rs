@@ -28,7 +28,7 @@ use crate::config::{
 };
 use crate::pipeline::{Mode, RunJob};
 use dupflow_connectors::formats::InputLayout;
-use dupflow_connectors::inputs::{GoneInputs, Input, Staying};
+use dupflow_connectors::inputs::{FollowedTables, GoneInputs, Input, Staying};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
 use dupflow_core::doc::fields::FieldRules;
@@ -141,6 +141,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
             epoch: EpochRule::Ts,
             speed: Speed::REAL,
             follow: false,
+            tables: FollowedTables::default(),
             gone: GoneInputs::default(),
             posted: None,
         }),

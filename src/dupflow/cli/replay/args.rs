@@ -19,7 +19,7 @@ use crate::config::{
     AuditConfig, DeadLetterConfig, Deployment, FilesSource, LogFormat, LogLevel, MonitorConfig, OutputAnswer,
     OutputConfig, OutputFormat, ProcessConfig, ProvenancePlace, SourceConfig, WatchConfig,
 };
-use dupflow_connectors::inputs::GoneInputs;
+use dupflow_connectors::inputs::{FollowedTables, GoneInputs};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
 use dupflow_connectors::sinks::DecisionMode;
@@ -203,6 +203,7 @@ impl Args {
                 epoch: self.epoch,
                 speed: self.speed,
                 follow: false,
+                tables: FollowedTables::default(),
                 gone: GoneInputs::default(),
                 posted: None,
             }),

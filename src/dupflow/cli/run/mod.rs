@@ -33,7 +33,9 @@ use super::arguments::verbosity::VerbosityArgs;
 use super::arguments::views;
 use super::arguments::written::{self, ReadFile};
 use crate::config::{Deployment, OutputConfig, Plan, TablesPlace, WatchConfig};
-use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary, missing_fields};
+use crate::pipeline::{
+    self, FailureSender, Mode, ProcessGroup, RunError, RunJob, Running, Summary, missing_fields,
+};
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::intake::OnError;
 use dupflow_connectors::sinks::LetterFile;
@@ -112,6 +114,9 @@ pub(super) fn run(
         if args.processes.are_several() && deployment.workers.is_none() {
             problems.note("workers: has to be a number, the same for all processes");
         }
+        if args.processes.are_several() && deployment.follows_tables() {
+            problems.note("source.follow: one process follows a table");
+        }
         if args.processes.are_several() && args.dry_run.is_some() {
             problems.note("--dry-run: one process shows what a run does");
         }
@@ -123,7 +128,7 @@ pub(super) fn run(
         let redirected = written::standard_output();
         note_conflicts(plan.as_ref(), deployment, &files, &read, redirected.as_deref(), &mut problems);
     }
-    let (plan, (deployment, (inputs, processes))) =
+    let (plan, (mut deployment, (mut inputs, processes))) =
         problems.settle(plan.zip(deployment.zip(inputs.zip(processes))))?;
     let verbosity = verbosity.verbosity(deployment.format);
     log(verbosity.messages(deployment.level));
@@ -142,13 +147,52 @@ pub(super) fn run(
             Some(together)
         }
     };
-    processes::report_failure(together, |together| {
-        if let Some(summary) = run_to_end(args, &plan, &deployment, inputs, together, clock, events)? {
-            verbosity.print(&super::summary::text(&summary, deployment.output.answer))?;
+    processes::report_failure(together, |mut together| {
+        let mut mode = Mode::Run { reconcile: args.reconcile };
+        loop {
+            let others = together.as_ref().map(ProcessGroup::failure_sender);
+            let job = RunJob::assemble(
+                &plan,
+                &deployment,
+                &mode,
+                inputs,
+                together.take(),
+                Arc::clone(&clock) as _,
+            )?;
+            let job = RunJob { most_records: args.dry_run, ..job };
+            let (summary, ended) = match run_to_end(job, &plan, &deployment, others.as_ref(), &events)? {
+                RunEnd::BeforeBegin => {
+                    // A run that begins at this moment would be waited for with the channel that it is in.
+                    std::mem::forget(events);
+                    return Ok(ExitCode::SUCCESS);
+                }
+                RunEnd::Stopped(summary) => (summary, true),
+                RunEnd::Ended(summary) => (summary, !deployment.follows_tables() || args.dry_run.is_some()),
+            };
+            if ended {
+                verbosity.print(&super::summary::text(&summary, deployment.output.answer))?;
+            }
             super::arguments::problems::check_demands(&summary.unmet)?;
+            if ended {
+                return Ok(ExitCode::SUCCESS);
+            }
+            tracing::info!("a table that is followed has another version: the run goes on with it");
+            // What is wrong with it is no error of usage any more.
+            deployment.follow_on().map_err(anyhow::Error::msg)?;
+            inputs = deployment.resolve().map_err(|error| anyhow::anyhow!("{error}"))?;
+            mode = Mode::Run { reconcile: false };
         }
-        Ok(ExitCode::SUCCESS)
     })
+}
+
+/// How a run has ended.
+enum RunEnd {
+    /// By a signal, before it had begun.
+    BeforeBegin,
+    /// By a signal.
+    Stopped(Box<Summary>),
+    /// By itself.
+    Ended(Box<Summary>),
 }
 
 /// Connects to the other processes; `None` if a signal arrives first.
@@ -168,20 +212,14 @@ fn connect(settings: ConnectSettings, events: &RunEvents) -> anyhow::Result<Opti
     }
 }
 
-/// Runs to the end or to a signal; `None` if the signal arrives before the run has begun.
+/// Runs to the end or to a signal.
 fn run_to_end(
-    args: &Args,
+    mut job: RunJob,
     plan: &Plan,
     deployment: &Deployment,
-    inputs: Vec<Input>,
-    together: Option<ProcessGroup>,
-    started: Arc<SystemClock>,
-    RunEvents { sender, received: events }: RunEvents,
-) -> anyhow::Result<Option<Summary>> {
-    let mode = Mode::Run { reconcile: args.reconcile };
-    let others = together.as_ref().map(ProcessGroup::failure_sender);
-    let mut job = RunJob::assemble(plan, deployment, &mode, inputs, together, started)?;
-    job.most_records = args.dry_run;
+    others: Option<&FailureSender>,
+    RunEvents { sender, received: events }: &RunEvents,
+) -> anyhow::Result<RunEnd> {
     let _monitor = monitor::start(plan, deployment, &mut job)?;
     super::log_start("run", plan, &job);
     // Starting may wait for a broker without limit, so another thread does it.
@@ -203,28 +241,26 @@ fn run_to_end(
                     "ended before the run had begun: no records have been read, and no results written"
                 );
                 others.iter().for_each(|others| others.fail("it was stopped before the run had begun"));
-                // A run that begins at this moment would be waited for with the channel that it is in.
-                std::mem::forget(events);
-                return Ok(None);
+                return Ok(RunEnd::BeforeBegin);
             }
         }
     };
-    let stopper = running.stopper();
+    let (stopper, sender) = (running.stopper(), sender.clone());
     thread::Builder::new().name("run".to_owned()).spawn(move || {
         // There is no receiver after the run has given up.
         drop(sender.send(RunEvent::Ended(Box::new(running.join()))));
     })?;
 
     let event = stopped.map_or_else(|| events.recv(), |signal| Ok(RunEvent::Signal(signal)));
-    let ended = match event? {
-        RunEvent::Ended(ended) => ended,
+    match event? {
+        RunEvent::Ended(ended) => Ok(RunEnd::Ended(Box::new((*ended)?))),
         RunEvent::Connected(_) | RunEvent::Begun(_) => unreachable!("it has begun"),
         RunEvent::Signal(signal) => {
             let bound = deployment.shutdown;
             tracing::info!(signal, "stopping: what has been read is finished, within {} s", bound.as_secs());
             stopper.stop();
             match events.recv_timeout(bound) {
-                Ok(RunEvent::Ended(ended)) => ended,
+                Ok(RunEvent::Ended(ended)) => Ok(RunEnd::Stopped(Box::new((*ended)?))),
                 _ => bail!(
                     "what had been read could not be finished within {} s of the signal (shutdown_seconds); \
                     the output has whole epochs, except one that was being written",
@@ -232,8 +268,7 @@ fn run_to_end(
                 ),
             }
         }
-    };
-    Ok(Some((*ended)?))
+    }
 }
 
 /// The deployment file: outputs must not overwrite it.

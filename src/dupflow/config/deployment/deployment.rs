@@ -23,7 +23,7 @@ use super::watch::{self, WatchConfig};
 use super::{broker, values};
 use crate::config::settings::{ConfigError, ConfigValue, FileSettings, ProblemKind, read_file};
 use dupflow_connectors::formats::InputLayout;
-use dupflow_connectors::inputs::Input;
+use dupflow_connectors::inputs::{FollowedTables, Input};
 use dupflow_connectors::intake::{EpochLimits, InputFile, SourceError};
 use dupflow_connectors::kafka::broker::Connection;
 use dupflow_core::doc::fields::FieldRules;
@@ -201,8 +201,30 @@ impl Deployment {
     pub fn resolve(&self) -> Result<Vec<Input>, SourceError> {
         match self.posted() {
             Some((journal, _)) => Ok(vec![Input::file(journal, self.layout())]),
-            None => Input::resolve(self.inputs(), self.layout()),
+            None => Input::resolve(self.pinned_inputs(), self.layout()),
         }
+    }
+
+    /// The inputs, the tables that are followed as of the versions that are read.
+    fn pinned_inputs(&self) -> Vec<PathBuf> {
+        self.files().map_or_else(Vec::new, |files| files.tables.pinned(&files.inputs))
+    }
+
+    /// Whether tables are followed: then the inputs end when one of them has another version.
+    pub fn follows_tables(&self) -> bool {
+        self.files().is_some_and(|files| !files.tables.is_empty())
+    }
+
+    /// Goes on to the newest versions of the tables that are followed.
+    ///
+    /// # Errors
+    /// Why these are not known, in one line.
+    pub fn follow_on(&mut self) -> Result<(), String> {
+        if let Some(files) = self.files() {
+            let tables = FollowedTables::now(&files.inputs)?;
+            self.source = SourceConfig::new(FilesSource { tables, ..files.clone() });
+        }
+        Ok(())
     }
 
     /// How records of files are mapped to documents.

@@ -8,7 +8,7 @@ use super::place::{SourceConfig, SourceKind, SourcePlace, SourceSettings, fields
 use crate::config::deployment::values::path;
 use crate::config::settings::{ConfigValue, FileSettings, ProblemKind};
 use dupflow_connectors::formats::{IdRule, InputLayout, NotFoundRule, SurrogateRule, WarcId};
-use dupflow_connectors::inputs::{Files, GoneInputs, listed, unreadable};
+use dupflow_connectors::inputs::{Files, FollowedTables, GoneInputs, listed, unreadable};
 use dupflow_connectors::intake::{EpochRule, Source, Speed};
 use dupflow_core::description::Description;
 
@@ -67,6 +67,8 @@ pub struct FilesSource {
     pub speed: Speed,
     /// Whether the last input is read on as it grows.
     pub follow: bool,
+    /// The tables that are followed, at the versions that are read.
+    pub tables: FollowedTables,
     /// What a later run does if inputs are missing that were read.
     pub gone: GoneInputs,
     /// If the input is the journal of what clients post: most bytes of bodies that wait for their answers.
@@ -160,6 +162,7 @@ impl SourcePlace for FilesSource {
         let files = Files::new(of.inputs, self.epoch, of.columns).shared(of.share).with_reference(of.against);
         let mut files = if of.lists { files.continued(self.gone) } else { files };
         (files.speed, files.follow, files.places) = (self.speed, self.follow, of.places);
+        files.tables = self.tables.clone();
         files.durable = of.durable;
         if self.follow {
             files.progress = Arc::default();
@@ -199,16 +202,17 @@ fn read(settings: &mut FileSettings) -> FilesSource {
     }
     let epoch = settings.read(EPOCH_KEY, |v| v.text()?.parse().ok()).unwrap_or(EpochRule::LIVE);
     let follow = settings.read(FOLLOW_KEY, ConfigValue::boolean).unwrap_or_default();
-    if follow {
-        note_followed(settings, &inputs, epoch);
-    }
+    let gone = gone(settings);
+    let tables =
+        if follow { note_followed(settings, &inputs, epoch, gone) } else { FollowedTables::default() };
     FilesSource {
         inputs,
         files_from,
         layout: layout(settings, &SOURCE_LAYOUT),
         epoch,
         follow,
-        gone: gone(settings),
+        tables,
+        gone,
         posted: None,
         speed: settings.read("source.speed", |v| v.text()?.parse().ok()).unwrap_or_default(),
     }
@@ -229,17 +233,38 @@ pub(super) fn gone(settings: &mut FileSettings) -> GoneInputs {
     gone
 }
 
-/// Reports inputs that cannot be followed, and settings that make following useless.
-fn note_followed(settings: &mut FileSettings, inputs: &[PathBuf], epoch: EpochRule) {
-    if let Some(last) = inputs.last()
+/// Reports inputs that cannot be followed, and settings that make following useless. Returns the tables that
+/// are followed; if there is one, no file is.
+fn note_followed(
+    settings: &mut FileSettings,
+    inputs: &[PathBuf],
+    epoch: EpochRule,
+    gone: GoneInputs,
+) -> FollowedTables {
+    let mut note = |key, what: String| settings.problem(key, ProblemKind::Contradiction(what));
+    let tables = FollowedTables::now(inputs).unwrap_or_else(|why| {
+        note(FOLLOW_KEY, why);
+        FollowedTables::default()
+    });
+    if !tables.is_empty() {
+        if gone != GoneInputs::Delete {
+            let what = "a table that is followed replaces files by others: \"delete\" takes the documents of \
+                those that have left it";
+            note(GONE_KEY, what.to_owned());
+        }
+    } else if let Some(last) = inputs.last()
         && !last.is_file()
     {
-        let what = format!("{last:?} is the last input, and no file: only a file can be followed");
-        settings.problem(FOLLOW_KEY, ProblemKind::Contradiction(what));
+        let what = format!(
+            "{last:?} is the last input, and no file: only a file can be followed, or a table of Delta Lake \
+             that is named without a version"
+        );
+        note(FOLLOW_KEY, what);
     }
     if epoch == EpochRule::All && settings.sound(&["source.epoch"]) {
         let what = "an input that is followed does not end, and source.epoch = \"all\" waits for its end; as \
             in \"every:1s\"";
         settings.problem(FOLLOW_KEY, ProblemKind::Contradiction(what.to_owned()));
     }
+    tables
 }

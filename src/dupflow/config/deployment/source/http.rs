@@ -7,6 +7,7 @@ use crate::config::deployment::monitor::without_monitor;
 use crate::config::deployment::values::path;
 use crate::config::settings::{DeploymentKey, FileSettings, ProblemKind};
 use dupflow_connectors::formats::{FileFormat, InputLayout};
+use dupflow_connectors::inputs::FollowedTables;
 use dupflow_connectors::intake::{EpochRule, Speed};
 
 pub(super) const HTTP: SourceKind = SourceKind {
@@ -61,6 +62,7 @@ fn read(settings: &mut FileSettings) -> FilesSource {
         epoch,
         speed: Speed::Max,
         follow: true,
+        tables: FollowedTables::default(),
         gone: gone(settings),
         posted: Some(waiting),
     }
