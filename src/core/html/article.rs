@@ -64,7 +64,7 @@ impl ArticleFinder {
         let article = if is_small(&page) { article(&page) } else { None };
         // Of a short page the crate takes everything, side columns too. Such an article has more text than
         // the content, and is not used.
-        let article = article.map(|part| self.article.text_of_content(&part));
+        let article = article.map(|part| self.article.fragment(&part));
         let whole = self.whole.last();
         let has_content = |text: &str| self.whole.content().is_none_or(|content| has_most_of(text, content));
         article.filter(|text| (1..whole.len()).contains(&text.len()) && has_content(text)).unwrap_or(whole)

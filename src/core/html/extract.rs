@@ -74,8 +74,7 @@ impl Extractor {
     }
 
     /// The text of a part of a page, all of which is content.
-    #[cfg(feature = "article")]
-    pub(super) fn text_of_content(&mut self, part: &str) -> &str {
+    pub fn fragment(&mut self, part: &str) -> &str {
         self.read(part, &[Holder::Article])
     }
 

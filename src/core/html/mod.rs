@@ -36,6 +36,7 @@ mod charset;
 mod elements;
 mod entities;
 mod extract;
+mod fragment;
 #[cfg(feature = "article")]
 mod notices;
 mod scan;
@@ -48,6 +49,7 @@ use std::borrow::Cow;
 pub use article::{ArticleFinder, MOST_ATTRIBUTES, MOST_DEPTH, MOST_ELEMENTS};
 pub use charset::{GUESS_BYTES, META_BYTES, decode};
 pub use extract::Extractor;
+pub use fragment::has_markup;
 
 /// The most bytes of a page that are read, inclusive: 4 MiB. The rest is ignored.
 pub const MOST_BYTES: usize = 4 << 20;

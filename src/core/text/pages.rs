@@ -1,7 +1,7 @@
 //! Reads the text of documents that are web pages.
 //!
 //! A part of a document -> the text that is tokenized. A part that is [not a page](crate::html::is_page) is
-//! returned unchanged, under every rule.
+//! returned unchanged, unless the rule is that of fragments and it has markup.
 
 use std::borrow::Cow;
 
@@ -9,13 +9,14 @@ use super::rules::{Html, TextRules};
 use crate::doc::FIELD_SEPARATOR;
 #[cfg(feature = "article")]
 use crate::html::ArticleFinder;
-use crate::html::{Extractor, is_page};
+use crate::html::{Extractor, has_markup, is_page};
 
 /// Reads parts by one rule; reuses its buffers.
 #[derive(Debug)]
 pub(super) enum PageReader {
     None,
     Text(Box<Extractor>),
+    Fragments(Box<Extractor>),
     #[cfg(feature = "article")]
     Article(Box<ArticleFinder>),
 }
@@ -27,6 +28,7 @@ impl PageReader {
         match rule {
             Html::None => Self::None,
             Html::Text => Self::Text(Box::default()),
+            Html::Fragments => Self::Fragments(Box::default()),
             #[cfg(feature = "article")]
             Html::Article => Self::Article(Box::default()),
             #[cfg(not(feature = "article"))]
@@ -38,6 +40,11 @@ impl PageReader {
     pub(super) fn read<'t>(&'t mut self, part: &'t str) -> &'t str {
         match self {
             Self::None => part,
+            Self::Fragments(extractor) => match (is_page(part), has_markup(part)) {
+                (true, _) => extractor.text(part),
+                (false, true) => extractor.fragment(part),
+                (false, false) => part,
+            },
             _ if !is_page(part) => part,
             Self::Text(extractor) => extractor.text(part),
             #[cfg(feature = "article")]
@@ -53,7 +60,8 @@ impl PageReader {
 /// # Panics
 /// If the rule is [`Html::Article`] and the crate is built without the feature `article`.
 pub fn readable<'t>(text: &'t str, rules: &TextRules) -> Cow<'t, str> {
-    if rules.html == Html::None || !rules.parts(text).any(is_page) {
+    let is_read = |part: &str| is_page(part) || rules.html == Html::Fragments && has_markup(part);
+    if rules.html == Html::None || !rules.parts(text).any(is_read) {
         return text.into();
     }
     let mut reader = PageReader::new(rules.html);
@@ -86,6 +94,11 @@ mod tests {
     fn each_part_that_is_a_page_is_read() {
         assert_eq!(readable(PAGE, &rules(Html::Text)), "近似 <html> في ไป 🎉 naïve\u{1e}Head line");
         assert_eq!(readable(PAGE, &rules(Html::None)), PAGE);
+        let [page, of_page] = [Html::Fragments, Html::Text].map(|html| readable(PAGE, &rules(html)));
+        assert_eq!(page, of_page);
+        let column = "Fish &amp; <b>ch</b>ips\u{1e}1 < 2";
+        assert_eq!(readable(column, &rules(Html::Fragments)), "Fish & chips\u{1e}1 < 2");
+        assert_eq!(readable(column, &rules(Html::Text)), column);
         let half = "a <html> & b\u{1e}<html>c &amp; d";
         assert_eq!(readable(half, &rules(Html::Text)), "a <html> & b\u{1e}c & d");
         let alone = TextRules { fields: Vec::new(), ..rules(Html::Text) };

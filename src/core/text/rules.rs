@@ -34,6 +34,8 @@ pub enum Html {
     /// Its [content](crate::html).
     #[default]
     Text,
+    /// As [`Self::Text`]; and of a text that is no page but [has markup](crate::html::has_markup), its text.
+    Fragments,
     /// Its article, or its content if it has none. Only with the feature `article`.
     Article,
 }
@@ -44,6 +46,7 @@ impl Html {
         match self {
             Self::None => "none",
             Self::Text => "text",
+            Self::Fragments => "fragments",
             Self::Article => "article",
         }
     }
@@ -178,7 +181,7 @@ impl TextRules {
         };
         let described = match self.html {
             Html::None => described,
-            Html::Text => described.with("text.html", self.html.name()),
+            Html::Text | Html::Fragments => described.with("text.html", self.html.name()),
             // Another version of the article rule is another scheme.
             Html::Article => described
                 .with("text.html", self.html.name())

@@ -261,6 +261,7 @@ impl Display for Rules<'_> {
         f.write_str(match self.0.html {
             Html::None => ", web pages with their markup",
             Html::Text => "",
+            Html::Fragments => ", texts with markup by what they show",
             Html::Article => ", of web pages the article",
         })?;
         f.write_str(match self.0.normalize {

@@ -123,7 +123,7 @@ pub(in crate::config) const SECRET: TypedKey<TokenHash> =
         .filter(|secret| secret.chars().count() >= LEAST_SECRET)
         .map(token_hash));
 pub(in crate::config) const HTML: TypedKey<Html> =
-    choice!("text.html", [Html::None, Html::Text, Html::Article]);
+    choice!("text.html", [Html::None, Html::Text, Html::Fragments, Html::Article]);
 /// A list of words (`Ok`), or the path of a file (`Err`).
 pub(in crate::config) const STOP_WORDS: TypedKey<Result<Vec<String>, String>> = other!(
     "text.stop_words",

@@ -23,7 +23,7 @@ fn pages_are_extracted_by_default() {
     );
     assert_eq!(
         problems("text.html = \"page\"", &[]),
-        ["p.toml:1: text.html: found \"page\", expected \"none\", \"text\" or \"article\""]
+        ["p.toml:1: text.html: found \"page\", expected \"none\", \"text\", \"fragments\" or \"article\""]
     );
     #[cfg(feature = "article")]
     assert_eq!(of("text.html = \"article\""), Html::Article);
