@@ -142,7 +142,7 @@ fn a_copy_goes_on_behind_its_last_complete_file() {
     fs::remove_dir_all(path(".out.all.part")).unwrap();
     assert!(copy(&[0, 1, 2], 2).is_err(), "what was removed is written again");
     assert_eq!(fs::read_to_string(&first).unwrap(), "{\"id\":\"a\"}\n");
-    // What is not as it was noted is written again, what is is not, and all else is removed.
+    // Files that no longer match the notes are rewritten, matching ones kept, all others deleted.
     let written = |file: &Path| file.metadata().unwrap().modified().unwrap();
     let before = written(&first);
     fs::write(beside("part-00009.jsonl"), "of another copy\n").unwrap();

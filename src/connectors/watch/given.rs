@@ -162,7 +162,7 @@ struct ReadingList {
 }
 
 impl ReadingList {
-    /// Starts a reader. As those of a run, one that waits for its input forever is not joined.
+    /// Starts a reader. The thread is never joined: it may wait for input for ever.
     fn start(&self, mut reader: Box<dyn SourceReader>) -> Result<(), String> {
         let (queue, signals, bad) =
             (Arc::clone(&self.queue), Arc::clone(&self.signals), Arc::clone(&self.bad));

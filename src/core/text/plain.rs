@@ -85,8 +85,8 @@ fn of_tokens(tokens: &[String], rules: &TextRules) -> Vec<String> {
     }
 }
 
-/// From each token on, the shortest window that weighs `size` words. If there is none, one window of all
-/// tokens (none of an empty list).
+/// For each token, the shortest window from there of weight at least `size`. A text too short for one gives a
+/// single window of all its tokens; an empty text gives none.
 pub(super) fn windows(tokens: &[String], size: usize, rule: Spaceless) -> impl Iterator<Item = &[String]> {
     let from = move |first| {
         let mut sum = 0;

@@ -31,8 +31,9 @@ pub struct Args {
     #[arg(short, long, value_name = "CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Also check that the inputs and the folders of the outputs exist, and connect to the broker and the
-    /// databases that the deployment names. Nothing is written.
+    /// Also look whether inputs, folders, brokers and databases are there.
+    ///
+    /// Those that the deployment names. Nothing is written.
     #[arg(long)]
     pub connect: bool,
 }

@@ -11,6 +11,7 @@ pub mod completions;
 mod corpus;
 pub mod demo;
 mod examine;
+mod help;
 #[cfg(feature = "lab")]
 mod lab;
 pub mod manual;
@@ -54,7 +55,7 @@ use dupflow_connectors::intake::SourceError;
 /// A feed of upserts and deletes goes in; out comes every pair of documents that becomes near-duplicate ("+")
 /// or ceases to be ("-"). The pairs at any time are those that a fresh run on the documents alive would find.
 #[derive(Debug, Parser)]
-#[command(name = "dupflow", color = verbosity::colours())]
+#[command(name = "dupflow", color = verbosity::colours(), disable_help_flag = true)]
 #[command(version, long_version = crate::program::LONG_VERSION.as_str())]
 #[command(
     after_help = "Start with:  dupflow demo\n       then:  dupflow generate -o feed.jsonl  &&  dupflow \
@@ -123,15 +124,23 @@ pub enum Command {
 /// The pipeline arguments, shared by all commands that need a pipeline.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PipelineArgs {
-    /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, assured, contained,
-    /// decontaminate, fingerprint, paper, tour) or the path of a pipeline file (with a "/" or ending in
-    /// ".toml").
-    #[arg(short, long, value_name = "PIPELINE", default_value = BUILT_IN[0].0)]
+    /// A built-in pipeline, or a pipeline file [default: minhash].
+    ///
+    /// Built in: (minhash, exact, simhash, sectional, weighted, onebit, assured, contained, decontaminate,
+    /// fingerprint, paper, tour). A file has a "/" or ends in ".toml".
+    #[arg(short, long, value_name = "PIPELINE", default_value = BUILT_IN[0].0, hide_default_value = true)]
     pub pipeline: String,
 
-    /// Override one setting of the pipeline, as in --set threshold=0.7 or --set sketch.size=512; repeatable,
-    /// the last one of a key counts. An empty value, as in --set blocking.distance=, unsets the key, or all
-    /// keys of a table.
+    /// The least similarity of a pair, inclusive, as in 0.7.
+    ///
+    /// The same as --set threshold=0.7 [default: that of the pipeline; 0.8 for minhash].
+    #[arg(short, long, value_name = "SIMILARITY", allow_negative_numbers = true)]
+    pub threshold: Option<String>,
+
+    /// Set one key of the pipeline, as in --set sketch.size=512.
+    ///
+    /// May be given several times; the last one of a key counts. An empty value, as in
+    /// --set blocking.distance=, unsets the key, or all keys of a table.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
 }
@@ -142,7 +151,13 @@ impl PipelineArgs {
     /// # Errors
     /// All problems of the pipeline.
     pub fn load(&self) -> Result<Plan, ConfigError> {
-        Plan::load(&self.pipeline, &self.overrides)
+        Plan::load(&self.pipeline, &self.overrides())
+    }
+
+    /// All settings of the pipeline that were typed; of two of one key the last counts.
+    fn overrides(&self) -> Vec<String> {
+        let threshold = self.threshold.iter().map(|typed| format!("threshold={typed}"));
+        threshold.chain(self.overrides.iter().cloned()).collect()
     }
 
     /// The plan, for a command that compares whole documents.

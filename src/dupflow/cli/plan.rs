@@ -14,27 +14,35 @@ use crate::pipeline::budget_bytes;
 
 /// Arguments of `plan`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    dupflow plan                             what the default pipeline finds, and why\n  \
+    dupflow plan -t 0.7 --documents 100M     of so many documents\n  \
+    dupflow plan --memory 8GiB               what is in files, and what that costs")]
 pub struct Args {
     /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// Show the effect of this plan for this number of documents, all different: sizes of blocks, recall,
-    /// cost. As in 1000000 or 100M: K, M and G are thousands, millions and thousand millions [default:
-    /// blocking.documents].
+    /// What the plan does with so many documents, as in 100M.
+    ///
+    /// They are all different. Shown are sizes of blocks, recall, cost. K, M and G are thousands, millions
+    /// and thousand millions [default: blocking.documents].
     #[arg(long, value_name = "N", value_parser = documents)]
     pub documents: Option<u64>,
 
-    /// Estimate how many documents a retention leaves at this rate of events, instead of --documents.
-    #[arg(long, value_name = "EVENTS_PER_SECOND", value_parser = above_zero)]
+    /// The same for what a retention leaves of so many events a second.
+    ///
+    /// Instead of --documents.
+    #[arg(long, value_name = "RATE", value_parser = above_zero)]
     pub rate: Option<f64>,
 
-    /// Estimate the memory for this many worker threads [default: as many as the machine has cores].
+    /// Worker threads [default: as many as the machine has cores].
     #[arg(long, value_name = "N", value_parser = arguments::workers)]
     pub workers: Option<NonZeroUsize>,
 
-    /// Show what is in memory and what in files under this memory budget, as in 8GiB or 60%, and what reading
-    /// the files costs.
+    /// What is in files under this memory budget, as in 8GiB or 60%.
+    ///
+    /// And what reading the files costs.
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<MemoryBudget>,
 
@@ -48,7 +56,7 @@ pub struct Args {
     #[command(flatten)]
     pub sample: SampleArgs,
 
-    /// The format of the report.
+    /// The format of the report: text or json.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: ReportFormat,
 }

@@ -183,7 +183,7 @@ mod tests {
     use dupflow_core::hash::mix;
     use dupflow_core::memory::PackedTables;
 
-    /// Bytes an entry of a table whose values count the entries; `flags` is the number of bits beside.
+    /// Measured bytes per entry of a packed table that holds the values 0, 1, 2 … shifted left by `flags`.
     fn bytes_each<const BITS: u32>(entries: u32, flags: u32) -> f64 {
         let mut tables = PackedTables::<BITS>::new(2);
         for table in 0..2 {

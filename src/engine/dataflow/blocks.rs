@@ -62,8 +62,8 @@ const MOST_PLANNED: u64 = if cfg!(debug_assertions) { 1 << 4 } else { 1 << 24 };
 /// them together: when they are many, before a sketch ends, and when the run is live.
 struct Gathered {
     keys: usize,
-    /// The right to emit their candidates, in an epoch that is not live: of the last epoch that no input can
-    /// add to. So the next open epoch, and what is read ahead of it, are not delayed.
+    /// The capability to emit their candidates, held at the newest closed epoch so that open epochs are not
+    /// delayed.
     held: Option<Capability<Epoch>>,
     /// Keys up to which all are gathered: as many as a worker has where the plan is met. They take hardly
     /// more memory than the blocks will. `None` under a memory budget: no more is gathered than at least.

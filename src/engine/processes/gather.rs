@@ -9,7 +9,7 @@
 //! Until a process is ready it may end and start again: its ended connections are discarded. A new connection
 //! with a problem is refused: it gets the reason, the log has it too, and the other processes keep waiting.
 //! Only process 0 decides: a process gives up only if process 0 refuses it. At the time limit, the error
-//! names the missing processes with the last reasons reason of each.
+//! lists the processes that never connected, each with why its last attempt failed.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -81,7 +81,7 @@ struct Gathering<'a> {
     /// On process 0: by process, whether it is ready. On others: at its own index, whether it has sent
     /// *ready*.
     ready: Vec<bool>,
-    /// By process, the last reasons reason why it is missing.
+    /// For each process, why its last attempt to connect failed.
     reasons: Vec<Option<String>>,
 }
 

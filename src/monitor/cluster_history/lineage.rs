@@ -166,8 +166,7 @@ impl<'a> Lineage<'a> {
         self.origin(after).filter(|origin| self.heir(origin) == Some(after))
     }
 
-    /// The clusters before whose heir is this one and that do not continue as it; greatest flow first, then
-    /// by name.
+    /// Clusters of the previous epoch that were merged into `after`, largest first, then by name.
     pub(super) fn merged(&self, after: &DocId) -> &[(Reverse<usize>, &'a DocId)] {
         self.merged.get(after).map_or(&[], Vec::as_slice)
     }

@@ -89,8 +89,7 @@ static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
             } else if operation["responses"]["401"].is_null() {
                 operation["responses"]["401"] = refused("A token is needed.");
             }
-            operation["responses"]["403"] =
-                refused("The host is none by which the monitor goes, or the page of another site asks.");
+            operation["responses"]["403"] = refused("Unknown Host header, or the page of another site asks.");
             if operation["responses"]["400"].is_null() && path != "/" {
                 operation["responses"]["400"] = refused("The query has a parameter that is not taken here.");
             }

@@ -152,10 +152,7 @@ struct ViewState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ViewUnavailable {
     /// The deployment keeps no pairs in memory.
-    #[error(
-        "pairs are not kept in memory (monitor.pairs = false, or there is a reference), so there are none to \
-        be told"
-    )]
+    #[error("this run keeps no pairs in memory (monitor.pairs = false, or there is a reference)")]
     NotKept,
     /// The thread of the view has failed.
     #[error("the view has failed; the log says why")]

@@ -213,7 +213,7 @@ mod tests {
         assert_eq!((place("00ff"), place("-x"), place("a-99999999999999999999")), (None, None, None));
     }
 
-    /// An id that is written as that of a reference is one only beside a reference.
+    /// Ids carry `old` only in runs with a reference.
     #[test]
     fn ids_have_sides_beside_a_reference_only() {
         let [a, b] = ["a", "b"].map(|text| DocId::new(text).unwrap());

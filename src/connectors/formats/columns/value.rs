@@ -168,7 +168,7 @@ impl CellValue<'_> {
         }
     }
 
-    /// A feature as JSON; what is neither a whole number nor a text is a value that no feature has.
+    /// A feature as JSON; other types become a value that the feature parser rejects.
     fn feature(&self) -> Result<serde_json::Value, (BadRecord, String)> {
         Ok(match self {
             Self::Null | Self::List(_) | Self::TooLong => serde_json::Value::Null,

@@ -60,7 +60,7 @@ pub(crate) fn cut_text(text: &[u8], ranges: &[Range<u64>]) -> io::Result<Vec<u8>
     without(text, ranges).ok_or_else(not_there)
 }
 
-/// The error of a record that is not as it was.
+/// The record changed since the first pass.
 fn not_there() -> io::Error {
     io::Error::other("a text has changed since it was read: it has no such parts")
 }

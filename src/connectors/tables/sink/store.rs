@@ -307,7 +307,7 @@ pub(super) fn side_row(key: String, object: &str) -> Result<SideRow, DatabaseFai
 /// Parses an id of a table.
 pub(super) fn id(text: &str) -> Result<DocId, DatabaseFailure> {
     DocId::new(text)
-        .ok_or_else(|| DatabaseFailure::Refused("a table of the output holds an id that is none".to_owned()))
+        .ok_or_else(|| DatabaseFailure::Refused("the output table holds an invalid id".to_owned()))
 }
 
 /// The columns of a similarity: its value, then the share of b's features that a has, and of a's that b has.

@@ -14,15 +14,19 @@ use dupflow_core::doc::fields::{FieldRule, FieldRules};
 /// The inputs, and how they are read.
 #[derive(Debug, clap::Args)]
 pub struct InputArgs {
+    /// Files, folders, patterns, tables, addresses, or "-".
+    ///
     /// Files of documents (JSON Lines, JSON arrays, CSV, TSV, WARC, WET, ARC, WACZ, Parquet, Arrow; also
-    /// compressed with zstd or gzip), a text or a web page, folders whose files are documents, tables
-    /// of Delta Lake (the folder, or delta:FOLDER?version=7), quoted patterns such as 'crawl/**/*.warc.gz',
-    /// addresses (s3://, gs://, az://, https://), or "-" for standard input; several are read in order.
+    /// compressed with zstd or gzip), a text or a web page, folders whose files are documents, tables of
+    /// Delta Lake (the folder, or delta:FOLDER?version=7, ?timestamp=TIME), quoted patterns such as
+    /// 'crawl/**/*.warc.gz', addresses (s3://, gs://, az://, https://), or "-" for standard input; several
+    /// are read in order.
     #[arg(value_name = "INPUT", required_unless_present = "files_from")]
     pub inputs: Vec<PathBuf>,
 
-    /// Read these inputs too, after the others: a file with one input per line, or "-" for a list on standard
-    /// input.
+    /// Read the inputs that this file lists too, one per line.
+    ///
+    /// They are read after the others; "-" is a list on standard input.
     #[arg(long, value_name = "FILE")]
     pub files_from: Option<PathBuf>,
 
@@ -34,8 +38,10 @@ pub struct InputArgs {
 /// Format and fields of the records.
 #[derive(Debug, Default, clap::Args)]
 pub struct LayoutArgs {
-    /// The format of all inputs [default: of each input by its first bytes, then by its name].
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    /// The format of all inputs [default: found for each].
+    ///
+    /// By default it is that of each input's first bytes, then of its name.
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Input")]
     pub format: Option<FileFormat>,
 
     /// The fields of the records.
@@ -46,8 +52,10 @@ pub struct LayoutArgs {
 /// Where a record has its id, text and time.
 #[derive(Debug, Default, clap::Args)]
 pub struct ColumnArgs {
-    /// The field or column of the id; "meta.id" is a field inside another [default: id]. A record without one
-    /// gets its input and its number there, from 0, as in pages.csv#0.
+    /// The field or column of the id [default: id].
+    ///
+    /// "meta.id" is a field inside another. A record without one gets its input and its number there, from 0,
+    /// as in pages.csv#0.
     #[arg(long, value_name = "NAME", value_parser = field_name)]
     pub id_field: Option<String>,
 
@@ -55,7 +63,9 @@ pub struct ColumnArgs {
     #[arg(long, value_name = "NAME", value_parser = field_name)]
     pub text_field: Option<String>,
 
-    /// The field or column of the time: unix seconds, or a date of ISO 8601 [default: ts].
+    /// The field or column of the time [default: ts].
+    ///
+    /// It is in unix seconds, or a date of ISO 8601.
     #[arg(long, value_name = "NAME", value_parser = field_name)]
     pub ts_field: Option<String>,
 
@@ -84,7 +94,9 @@ pub struct ColumnArgs {
     #[arg(long, value_enum, value_name = "RULE")]
     pub json_surrogates: Option<SurrogateRule>,
 
-    /// What an id that is in several files means: "once", a mistake, which is counted and warned about, and
+    /// What an id in several files means: once, last or file.
+    ///
+    /// "once", a mistake, which is counted and warned about, and
     /// which fails lists to keep and to remove; "last", that the later document replaces the earlier one, as
     /// in a feed of several files; "file", nothing, since every record is named by its file and its number
     /// there, as in pages.csv#0 [default: once].
@@ -97,7 +109,9 @@ pub struct ColumnArgs {
     #[arg(long)]
     pub canonical_url: bool,
 
-    /// A field of the documents: a column, or host(COLUMN), prefix(COLUMN, "/", N) or day(ts), with a name
+    /// A field of the documents, for rules as pairs.where.
+    ///
+    /// A column, or host(COLUMN), prefix(COLUMN, "/", N) or day(ts), with a name
     /// before it if it is to have another, as in 'site = host(url)'; several times for several fields. The
     /// pipeline says what they are for (pairs.where).
     #[arg(long = "field", value_name = "FIELD", value_parser = FieldRule::parse)]

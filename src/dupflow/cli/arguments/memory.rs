@@ -8,9 +8,10 @@ use crate::config::{MemoryBudget, SpillConfig};
 /// How much memory a command may take.
 #[derive(Clone, Debug, clap::Args)]
 pub struct MemoryArgs {
-    /// How much memory to take: a size, as in 8GiB, or a share of the machine's memory, as in 60%. Sketches
-    /// and documents are then in temporary files, and read through a cache of a quarter of it. The result is
-    /// the same [default: everything is in memory].
+    /// How much memory to take, as in 8GiB or 60%.
+    ///
+    /// A size, or a share of the machine's memory. Sketches and documents are then in temporary files, and
+    /// read through a cache of a quarter of it. The result is the same [default: everything is in memory].
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<MemoryBudget>,
 

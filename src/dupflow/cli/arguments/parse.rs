@@ -11,10 +11,10 @@ use std::ops::Range;
 
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command, CommandFactory, Parser};
+use clap::{Arg, Command, CommandFactory, FromArgMatches as _};
 
 use super::problems::Problems;
-use crate::cli::Cli;
+use crate::cli::{Cli, help};
 use crate::config::{MOST_WORKERS, OutputAnswer};
 use dupflow_run::missing_feature;
 
@@ -60,7 +60,7 @@ pub(in crate::cli) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Pro
     let mut problems = Problems::default();
     let mut rejected = BTreeSet::new();
     loop {
-        let error = match Cli::try_parse_from(&typed) {
+        let error = match parsed(&typed) {
             Ok(cli) => return Ok((cli, problems)),
             Err(error) => error,
         };
@@ -79,6 +79,13 @@ pub(in crate::cli) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Pro
         let meant = text(&error, ContextKind::SuggestedArg).map(OsString::from);
         typed.splice(wrong, meant);
     }
+}
+
+/// Parses the arguments; help is in groups.
+fn parsed(typed: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut command = help::grouped(Cli::command(), typed.iter().any(|word| word == "-h"));
+    let mut matches = command.try_get_matches_from_mut(typed)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Commands that a build may lack: the command, its feature, and whether it is in this build.

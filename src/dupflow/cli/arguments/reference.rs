@@ -19,10 +19,11 @@ use dupflow_core::doc::retention::Retention;
 /// The inputs of the reference.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ReferenceArgs {
-    /// A corpus that is there already: files, folders, patterns, addresses, or "-"; several times for
-    /// several. Its documents are compared with those of the inputs, not with each other, and are neither
-    /// removed nor written. With --emit keep, remove, pairs, documents and removed-documents; with -p
-    /// decontaminate also items.
+    /// A corpus that is there already, to compare with.
+    ///
+    /// Files, folders, patterns, addresses, or "-"; several times for several. Its documents are compared
+    /// with those of the inputs, not with each other, and are neither removed nor written. With --emit keep,
+    /// remove, pairs, documents and removed-documents; with -p decontaminate also items.
     #[arg(long, value_name = "INPUT")]
     pub against: Vec<PathBuf>,
 

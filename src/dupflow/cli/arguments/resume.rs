@@ -28,8 +28,10 @@ use dupflow_connectors::rewrite::{CopyResume, CopySettings, CopyTarget, Document
 /// Whether and where the replay notes how far it is.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ResumeArgs {
-    /// Note in this folder how far the replay is. If it is killed, the same command goes on with it, and the
-    /// result is that of an undisturbed replay. The folder is removed when the replay has ended.
+    /// Save progress in this folder, to go on after a kill.
+    ///
+    /// If the replay is killed, the same command goes on where it was, and the result is that of an
+    /// undisturbed replay. The folder is removed when the replay has ended.
     #[arg(long, value_name = "FOLDER")]
     pub resume: Option<PathBuf>,
 

@@ -15,13 +15,19 @@ use crate::config::{LogFormat, LogLevel};
 /// The options.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct VerbosityArgs {
-    /// The format of messages on standard error [default: text; for "run" as in its deployment file].
+    /// The format of messages: text or json.
+    ///
+    /// Messages are on standard error [default: text; for "run" as in its deployment file].
     #[arg(long, global = true, display_order = 900, value_enum, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 
-    /// Print nothing on standard error except errors: no warnings, no summary, no progress.
+    /// Print no warnings, no summary and no progress, only errors.
     #[arg(short, long, global = true, display_order = 901, conflicts_with = "verbose")]
     pub quiet: bool,
+
+    /// Print help: -h the usual options, --help all.
+    #[arg(short, long, global = true, display_order = 903, action = clap::ArgAction::Help)]
+    pub help: Option<bool>,
 
     /// Log more details; -vv logs every step. The log replaces the progress line.
     #[arg(short, long, global = true, display_order = 902, action = clap::ArgAction::Count)]
@@ -39,7 +45,7 @@ pub(in crate::cli) struct Verbosity {
 impl VerbosityArgs {
     /// The settings with this format, unless the options set another one.
     pub(in crate::cli) fn verbosity(self, format: LogFormat) -> Verbosity {
-        let Self { log_format, quiet, verbose } = self;
+        let Self { log_format, quiet, verbose, .. } = self;
         Verbosity { format: log_format.unwrap_or(format), quiet, verbose }
     }
 }
@@ -119,7 +125,7 @@ mod tests {
     #[test]
     fn options_decide_the_log_level() {
         let of = |quiet, verbose| {
-            let typed = VerbosityArgs { log_format: None, quiet, verbose };
+            let typed = VerbosityArgs { quiet, verbose, ..VerbosityArgs::default() };
             let verbosity = typed.verbosity(LogFormat::Text);
             (verbosity.filter(LogLevel::Warn).to_string(), verbosity.shows_progress())
         };

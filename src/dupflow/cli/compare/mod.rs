@@ -36,31 +36,44 @@ pub use texts::{Figures, TextComparison};
 
 /// Arguments of `compare`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    dupflow compare a.txt b.txt                      are they a pair, and why\n  \
+    dupflow compare --corpus feed.jsonl doc-1 doc-2  the same of two documents\n  \
+    dupflow compare a.txt b.txt --html page.html     as a page, with what they share")]
 pub struct Args {
     /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// A file with the first text, or "-" for standard input; with --corpus, the id of the first document.
+    /// A file with the first text, or "-"; with --corpus, its id.
+    ///
+    /// "-" is standard input.
     #[arg(value_name = "A")]
     pub a: PathBuf,
 
-    /// A file with the second text, or "-" for standard input; with --corpus, the id of the second document.
+    /// A file with the second text, or "-"; with --corpus, its id.
+    ///
+    /// "-" is standard input.
     #[arg(value_name = "B")]
     pub b: PathBuf,
 
-    /// Find the documents A and B in this input, by their ids, and compare their last texts; repeatable,
-    /// several inputs are read in order. As the inputs of "replay".
+    /// Find A and B in this input, by their ids.
+    ///
+    /// Their last texts are compared. May be given several times: inputs are read in order, as by "replay".
     #[arg(long, value_name = "INPUT")]
     pub corpus: Vec<PathBuf>,
 
-    /// Leave out events of the corpus after this time, inclusive up to it: unix seconds, or a date such as
+    /// Leave out events after this time, which is still included.
+    ///
+    /// In unix seconds, or a date such as
     /// 2026-11-02T12:00:00Z. Events without a time count.
     #[arg(long, value_name = "TIME", value_parser = super::audit::until, requires = "corpus")]
     pub until: Option<UnixTime>,
 
-    /// Write the comparison to this file as a page: both texts with what they have in common, the measures,
-    /// the evidence and where they are from. It needs no network and no script.
+    /// Write the comparison to this file as a page.
+    ///
+    /// It has both texts with what they share, the measures, the evidence and where they are from, and needs
+    /// no network and no script.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 

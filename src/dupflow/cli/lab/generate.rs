@@ -62,7 +62,7 @@ const OF_FEEDS: [&str; 15] = [
 /// Arguments of `generate`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "The same options give the same feed, to the byte.\n\n\
-    Try:  dupflow generate --documents 1000 -o feed.jsonl --truth truth.tsv  &&  dupflow replay feed.jsonl")]
+    Try:  dupflow generate --documents 1000 -o feed.jsonl  &&  dupflow replay feed.jsonl")]
 pub struct Args {
     /// Number of documents; with updates and deletes there are more events than documents.
     #[arg(long, value_name = "N", default_value_t = Params::default().documents)]
@@ -142,7 +142,9 @@ pub struct FeedArgs {
     #[arg(long, value_name = "SHARE", default_value_t = Params::default().near)]
     pub near: f64,
 
-    /// The greatest share of words that a near-duplicate or an update changes; drawn evenly from 0 to this.
+    /// The greatest share of words that an edit changes.
+    ///
+    /// Of a near-duplicate or an update; drawn evenly from 0 to this.
     #[arg(long, value_name = "SHARE", default_value_t = Params::default().max_edit_rate)]
     pub max_edit_rate: f64,
 
@@ -187,7 +189,7 @@ pub struct FeedArgs {
     #[arg(long, value_name = "N", default_value_t = Params::default().vocabulary)]
     pub vocabulary: usize,
 
-    /// The k-th most frequent word occurs in proportion to 1 / k^EXPONENT.
+    /// The k-th most frequent word has a share of 1 / k^EXPONENT.
     #[arg(long, value_name = "EXPONENT", default_value_t = Params::default().zipf)]
     pub zipf: f64,
 

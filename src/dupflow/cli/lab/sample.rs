@@ -15,9 +15,11 @@ use dupflow_lab::truth;
 /// A sample of the texts that a plan is for.
 #[derive(Debug, clap::Args)]
 pub struct SampleArgs {
-    /// Measure the plan on these texts too, a random sample of those that it is for: recall and precision
-    /// with their errors, hot blocks and candidates at the number of documents. Each document is compared
-    /// with each, so take at most 50,000.
+    /// Measure the plan on a sample of the texts too.
+    ///
+    /// A random sample of those that it is for. Shown are recall and precision with their errors, hot blocks
+    /// and candidates at the number of documents. Each document is compared with each, so take at most
+    /// 50,000.
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     pub sample: Vec<PathBuf>,
 

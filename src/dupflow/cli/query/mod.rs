@@ -44,12 +44,18 @@ const AT_ONCE: usize = 256;
 
 /// Arguments of `query`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    dupflow query --corpus feed.jsonl page.txt             documents that repeat this text\n  \
+    dupflow query --url http://127.0.0.1:9600 page.txt     the same of a live run\n  \
+    cat page.txt | dupflow query --corpus feed.jsonl -     from standard input")]
 pub struct Args {
     /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// Feed files, folders, or "-" for standard input, as for `replay`. More may follow, before the text.
+    /// The documents: files, folders, or "-", as for "replay".
+    ///
+    /// May be given several times.
     #[arg(long, value_name = "INPUT", required_unless_present = "url", conflicts_with = "url")]
     pub corpus: Vec<PathBuf>,
 
@@ -57,7 +63,9 @@ pub struct Args {
     #[command(flatten)]
     pub columns: ColumnArgs,
 
-    /// Query the run whose monitor has this address, as in http://127.0.0.1:9600, with its own pipeline.
+    /// Query a live run by the address of its page.
+    ///
+    /// As in http://127.0.0.1:9600. The pipeline is its own.
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
 
@@ -65,16 +73,22 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "url")]
     pub token_file: Option<PathBuf>,
 
-    /// Instead of a text: a file, or "-" for standard input, with one query per line, in the format of `POST
-    /// /similar`: {"text":"…","top":20,"id":"…"}; top and id are optional.
+    /// Instead of a text: a file with one query per line.
+    ///
+    /// "-" is standard input. A line has the format of `POST /similar`: {"text":"…","top":20,"id":"…"}; top
+    /// and id are optional.
     #[arg(long, value_name = "FILE")]
     pub lines: Option<PathBuf>,
 
-    /// List at most the N most similar documents for each text [default: all that it would be paired with].
+    /// List at most the N most similar documents [default: all].
+    ///
+    /// All are those that the text would be paired with.
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
 
-    /// The format of the answers; json prints one object per document and line, with the name of its query.
+    /// The format of the answers: text or json.
+    ///
+    /// json prints one object per document and line, with the name of its query.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: ReportFormat,
 
@@ -82,8 +96,9 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = arguments::workers)]
     pub workers: Option<NonZeroUsize>,
 
-    /// A file with the text, or "-" for standard input; it must be the last argument. With --url there may be
-    /// several.
+    /// A file with the text, or "-"; the last argument.
+    ///
+    /// "-" is standard input. With --url there may be several.
     #[arg(value_name = "TEXTFILE", required_unless_present = "lines")]
     pub texts: Vec<PathBuf>,
 }

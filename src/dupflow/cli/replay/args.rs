@@ -28,14 +28,20 @@ use dupflow_core::time::UnixTime;
 
 /// Arguments of `replay`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    dupflow replay feed.jsonl                                      changes of pairs\n  \
+    dupflow replay --emit keep -t 0.7 -o keep.jsonl pages.parquet  one document of each cluster\n  \
+    dupflow replay --emit pairs -o pairs.csv 'crawl/*.warc.gz'     all pairs, as a table")]
 pub struct Args {
     /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// The file to write the result to; "-" is standard output. Or tables of a database, "sqlite:FILE" or
-    /// "postgres://…", or a topic, "kafka:TOPIC": they are corrected to what the inputs give. May be given
-    /// several times: the result goes to each of them.
+    /// Where the result goes: a file, a database, a topic [default: -].
+    ///
+    /// "-" is standard output. A database is "sqlite:FILE" or "postgres://…", a topic "kafka:TOPIC". Tables
+    /// of a database, and a topic, are corrected to what the inputs give. May be given several times: the
+    /// result goes to each of them.
     #[arg(short, long, value_name = "PLACE", default_value = "-")]
     pub output: Vec<PathBuf>,
 
@@ -43,14 +49,15 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESSES", default_value_t = Connection::default().brokers)]
     pub brokers: String,
 
-    /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end
-    /// of the input; "cluster-deltas" and "clusters" are the same for clusters; "keep", one document of
-    /// each cluster and all that are in none, and "remove", all others; "decisions", what every epoch
-    /// finds of each document that it upserts; "documents", the records of the documents that are kept, as
-    /// they were read, in a file or, as in "clean/", in a folder with a file for each input, and
-    /// "removed-documents", those of all others; "items", with -p decontaminate, what is found of each item
-    /// of --against; "rejected:N", at most N of the candidates that the filter rejects, chosen by a hash of
-    /// their sketches, with why.
+    /// What the result is: deltas, pairs, clusters, keep, remove, …
+    ///
+    /// "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end of the input;
+    /// "cluster-deltas" and "clusters" are the same for clusters; "keep", one document of each cluster and
+    /// all that are in none, and "remove", all others; "decisions", what every epoch finds of each document
+    /// that it upserts; "documents", the records of the documents that are kept, as they were read, in a file
+    /// or, as in "clean/", in a folder with a file for each input, and "removed-documents", those of all
+    /// others; "items", with -p decontaminate, what is found of each item of --against; "rejected:N", at most
+    /// N of the candidates that the filter rejects, chosen by a hash of their sketches, with why.
     #[arg(long, value_parser = arguments::AnswerParser, default_value_t, value_name = "WHAT")]
     pub emit: OutputAnswer,
 
@@ -59,8 +66,10 @@ pub struct Args {
     #[arg(long, value_name = "WHEN")]
     pub decisions: Option<DecisionMode>,
 
-    /// The format of the result [default: by the extension of the output (.csv, .parquet), else JSON Lines].
-    /// A Parquet file is complete only at the end of the run.
+    /// The format of the result [default: by the name of the output].
+    ///
+    /// A name as .csv, .parquet or .arrow says it, else it is JSON Lines. A Parquet file is complete only at
+    /// the end of the run.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub output_format: Option<OutputFormat>,
 
@@ -68,7 +77,9 @@ pub struct Args {
     #[command(flatten)]
     pub documents: DocumentArgs,
 
-    /// Where the input is cut into epochs: "events:N" after every N events, "every:T" that long after its
+    /// When changes are written, as in "events:1000" or "every:1s".
+    ///
+    /// The input is cut into epochs: "events:N" after every N events, "every:T" that long after its
     /// first event (as in 100ms), "events:N,every:T" at the first of both, "ts" whenever the time stamp
     /// changes, or "all". Only the last event of a document in an epoch counts.
     #[arg(long, value_name = "RULE", default_value_t)]
@@ -82,11 +93,13 @@ pub struct Args {
     #[command(flatten)]
     pub memory: MemoryArgs,
 
-    /// Write the counts of the run and its provenance to this file, as one JSON object.
+    /// Write the counts of the run and its provenance to this JSON file.
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
 
-    /// Write into the output by what it was made and of what: program, pipeline, inputs with digests, counts.
+    /// Record in the output how it was made, for "dupflow verify".
+    ///
+    /// The record has the program, the pipeline, the inputs with digests, and counts.
     /// JSON Lines have it in their first and last line, a Parquet file in its metadata, CSV in a file beside
     /// it (.provenance.json). "dupflow verify" repeats the run by it.
     #[arg(long)]
@@ -97,12 +110,16 @@ pub struct Args {
     #[arg(long)]
     pub times: bool,
 
-    /// Leave out events after this time, inclusive up to it: unix seconds, or a date such as
+    /// Leave out events after this time, which is still included.
+    ///
+    /// In unix seconds, or a date such as
     /// 2026-11-02T12:00:00Z. Events without a time are applied, and counted.
     #[arg(long, value_name = "TIME", value_parser = audit::until)]
     pub until: Option<UnixTime>,
 
-    /// Add to each pair why it was accepted: blocks shared, components read, the look that decided, the
+    /// Add to each pair why it was accepted.
+    ///
+    /// The blocks that its documents share, the components that were read, the look that decided, the
     /// standard error.
     #[arg(long)]
     pub evidence: bool,
@@ -115,11 +132,13 @@ pub struct Args {
     #[arg(long, default_value_t)]
     pub speed: Speed,
 
-    /// Keep bad records in this file, as a whole; otherwise they are only counted.
+    /// Copy bad records to this file; they are counted anyway.
     #[arg(long, value_name = "FILE")]
     pub dead_letter: Option<PathBuf>,
 
-    /// The greatest share of bad records, from 0 to 1, inclusive. With more the run fails, and a result that
+    /// The greatest share of bad records, from 0 to 1.
+    ///
+    /// It is inclusive. With more the run fails, and a result that
     /// is written at the end is not published [default: any; for "keep" and "remove" 0].
     #[arg(long, value_name = "SHARE", value_parser = arguments::share)]
     pub max_bad: Option<f64>,
@@ -133,16 +152,20 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "notices")]
     pub watch: Vec<PathBuf>,
 
-    /// The file of what comes of the watches: for each match that begins or ends one line.
+    /// Write the matches of the watches to this file: a line for each that begins or ends.
     #[arg(long, value_name = "FILE", requires = "watch")]
     pub notices: Option<PathBuf>,
 
-    /// Show the run in a browser, at this loopback address, as in 127.0.0.1:9600 (port 0: any free port). The
-    /// page stays until Ctrl-C, and a result that is written at the end is written then.
+    /// Show the run in a browser, at an address as 127.0.0.1:9600.
+    ///
+    /// It must be a loopback address; port 0 is any free port. The page stays until Ctrl-C, and a result that
+    /// is written at the end is written then.
     #[arg(long, value_name = "ADDRESS")]
     pub monitor: Option<SocketAddr>,
 
-    /// Print how the first records of each input are read, and compare nothing [default of N: 3].
+    /// Print how the first records of each input are read, and stop.
+    ///
+    /// Nothing is compared [default of N: 3].
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
     pub dry_run: Option<NonZeroU64>,
 

@@ -45,22 +45,31 @@ use dupflow_engine::processes::ConnectSettings;
 
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    dupflow check -c run.toml --connect    look whether all is there\n  \
+    dupflow run -c run.toml                until the input ends, or Ctrl-C\n  \
+    dupflow run -c run.toml --reconcile    after a change of the pipeline")]
 pub struct Args {
     /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// The deployment file, such as config/local.toml: inputs, outputs and logging.
+    /// The deployment file: inputs, outputs and logging.
+    ///
+    /// As config/local.toml, which explains every key.
     #[arg(short, long, value_name = "CONFIG")]
     pub config: PathBuf,
 
-    /// Correct an output that another pipeline has written, or whose state or input is lost: the differences
-    /// are written as changes. Without this option such a run is refused.
+    /// Correct an output of another pipeline, or whose input is lost.
+    ///
+    /// The differences are written as changes, also where the state is lost. Without this option such a run
+    /// is refused.
     #[arg(long)]
     pub reconcile: bool,
 
-    /// Read this number of records or a few more, print their deltas to standard output, and write or store
-    /// nothing.
+    /// Print the deltas of so many records, and write nothing.
+    ///
+    /// A few more may be read. The deltas go to standard output, and nothing is stored.
     #[arg(long, value_name = "RECORDS", conflicts_with = "reconcile")]
     pub dry_run: Option<NonZeroU64>,
 

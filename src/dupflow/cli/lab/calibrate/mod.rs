@@ -46,17 +46,22 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "200", value_parser = at_least_one)]
     pub pairs: NonZeroUsize,
 
-    /// Judged pairs, a line each: {"a":"…","b":"…","duplicate":true}. Read if the file is there; answers are
-    /// appended.
+    /// The file of judged pairs, to which answers are appended.
+    ///
+    /// A line each: {"a":"…","b":"…","duplicate":true}. It is read if it is there.
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
-    /// Ask although standard input is no terminal: a line of y, n, s, u or q for each pair.
+    /// Ask although standard input is no terminal.
+    ///
+    /// It has a line of y, n, s, u or q for each pair.
     #[arg(long, conflicts_with_all = ["page", "unjudged"])]
     pub ask: bool,
 
-    /// Do not ask; write a page that shows the pairs that are not judged, takes the answers and saves them as
-    /// a file for --labels. It needs no network.
+    /// Do not ask; write a page that asks.
+    ///
+    /// It shows the pairs that are not judged, takes the answers, and saves them as a file for --labels. It
+    /// needs no network.
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,
 
@@ -156,7 +161,7 @@ impl Args {
 
     fn at(&self, threshold: f64) -> Result<Plan, crate::config::ConfigError> {
         let set = [format!("threshold={threshold}")];
-        Plan::load(&self.pipeline.pipeline, &[&self.pipeline.overrides[..], &set].concat())
+        Plan::load(&self.pipeline.pipeline, &[self.pipeline.overrides(), set.to_vec()].concat())
     }
 
     /// The answers that are there.

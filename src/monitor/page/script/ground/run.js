@@ -134,7 +134,7 @@ function alarms() {
   if (!status) return found;
   if (status.failure) found.push(['bad', `The run has failed: ${visible(status.failure).replace(/[^.]$/, '$&.')}`, 'Nothing more is written. Mend what the message names and start it again: it goes on where it stopped.']);
   else if (PHASES[status.phase]) found.push(['info', PHASES[status.phase], status.phase === 'stopping' ? 'Then it ends.' : 'Deltas are shown once it is live.']);
-  else if (!run.lost && isKnown(status.reading?.ended_at)) found.push(['info', `The feed has ended: all of it was read at ${clock(status.reading.ended_at)}.`, 'Nothing new will come. The run stays to be looked at until it is stopped.']);
+  else if (!run.lost && isKnown(status.reading?.ended_at)) found.push(['info', `The feed has ended: all of it was read at ${clock(status.reading.ended_at)}.`, 'Nothing new will come. The run stays open until you stop it.']);
   const behind = status.epochs.closed - status.epochs.durable;
   const slow = 'Look at how long a commit takes, and at where the results go: readers wait once it is too far behind.';
   if (behind > EPOCHS_BEHIND) found.push(['bad', `Not ready: the output is more than ${EPOCHS_BEHIND} epochs behind.`, slow]);

@@ -27,11 +27,11 @@ function document_([id]) {
       el('span.since', {}, isKnown(pair.since) ? newChip(pair.since) : null, ' ', causeChip(pair.cause), isKnown(pair.since) ? el('span.why', {}, ` ${epochWords(pair.since, pair.since_at)}`) : null))));
     put(body,
       panel('Its pairs, most similar first', { classes: 'w8' }, isLone ? el('p.note', {}, 'None.') : el('ul.pick', { 'data-list': true }, rows), found.more ? el('p.note', {}, `${plural(found.more, 'more pair')} are not listed.`) : null),
-      panel('What is known of it', { classes: 'w4' }, el('div.body', {}, facts([
+      panel('Details', { classes: 'w4' }, el('div.body', {}, facts([
         ['Cluster', !isKnown(found.cluster) ? 'none' : idLink(found.cluster, at.cluster(found.cluster))],
         ['Last changed', isKnown(found.changed) ? `in ${epochWords(found.changed)}` : 'before this run'],
         ['Its time', isKnown(found.ts) ? moment(found.ts) : 'none'],
-        found.position && ['Where it stands', placeOf],
+        found.position && ['Source', placeOf],
       ]))));
   };
   const loadText = async () => {

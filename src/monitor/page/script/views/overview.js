@@ -42,7 +42,7 @@ function stagesPanel() {
       root.classList.toggle('holds', counter === 'epochs_durable' && (lagGrows() || status.epochs.closed - status.epochs.durable > EPOCHS_BEHIND));
     }
   };
-  return { root: panel('What goes through', {}, el('ol.stages', {}, stages.map((stage) => stage.root))), tick };
+  return { root: panel('Pipeline stages', {}, el('ol.stages', {}, stages.map((stage) => stage.root))), tick };
 }
 
 function tiles() {
@@ -136,7 +136,7 @@ function hotPanel() {
     if (!blocks.length) return void put(body, el('p.note', {}, 'No block is hot: each sketch meets all others of its blocks.'));
     const most = Math.max(...blocks.map((block) => block.sketches));
     put(body, el('div.scroll', {}, el('table', {},
-      el('thead', {}, el('tr', {}, el('th', {}, 'Documents in it'), el('th', {}, 'They have in common'), el('th', {}, 'Table'), el('th.number', {}, 'Sketches'))),
+      el('thead', {}, el('tr', {}, el('th', {}, 'Documents in it'), el('th', {}, 'Shared text'), el('th', {}, 'Table'), el('th.number', {}, 'Sketches'))),
       el('tbody', {}, blocks.map((block) => el('tr', {},
         el('td', {}, named(block.document), named(block.beside) && [' ', named(block.beside)]),
         el('td', { dir: 'auto' }, shared(block)),

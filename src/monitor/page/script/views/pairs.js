@@ -57,7 +57,7 @@ function pastWords(known) {
   if (!known) return '';
   const gaps = known.gaps.map((gap) => `${count(gap.after + 1)} to ${count(gap.through)}`).join(', ');
   return [
-    known.begins > 0 && `Since when a pair is there is known from ${epochWords(known.begins, known.begins_at)} on: pairs of before are shown with that epoch.`,
+    known.begins > 0 && `Start times are known from ${epochWords(known.begins, known.begins_at)}; older pairs show that epoch.`,
     gaps && `Not known one by one: epochs ${gaps}.`,
     known.failure && `The history is not stored any more: ${known.failure}`,
   ].filter(Boolean).join(' ');

@@ -77,7 +77,7 @@ function pipelineView() {
     root: [
       el('h1', {}, 'Pipeline'),
       el('div.columns', {},
-        panel('What the blocks promise, and what was found', { classes: 'w8' }, drawing), el('div.stack.w4', {}, panel('How it is set', {}, known), panel('At which look a comparison was decided', {}, el('table', {}, looks))),
+        panel('What the blocks promise, and what was found', { classes: 'w8' }, drawing), el('div.stack.w4', {}, panel('Settings', {}, known), panel('Comparisons decided per stage', {}, el('table', {}, looks))),
         hot.root, bad.root, panel('Counters', {}, counters)),
     ],
     tick,

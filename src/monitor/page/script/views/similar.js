@@ -5,7 +5,7 @@ function similar() {
   const top = el('input', { type: 'number', min: 1, max: 1000, value: 20, 'aria-label': 'How many documents at most' });
   top.style.width = '80px';
   const button = el('button.main', { type: 'submit', id: 'similar-ask' }, 'Find similar documents');
-  const state = el('p.quiet', { id: 'similar-state' }, 'Control and Enter asks, too.');
+  const state = el('p.quiet', { id: 'similar-state' }, 'Ctrl+Enter');
   const found = el('div', { id: 'similar-found' });
   const send = async () => {
     if (button.disabled) return;
@@ -21,9 +21,9 @@ function similar() {
       return void put(found);
     }
     const { documents, more, empty, epoch } = answer.data;
-    const words = `${asOf(epoch)}, in ${took.toFixed(took < 10 ? 1 : 0)} ms with the way there and back`;
+    const words = `(${asOf(epoch)}, round trip ${took.toFixed(took < 10 ? 1 : 0)} ms)`;
     if (empty) say(state, 'The text has no token, so there is nothing to compare.');
-    else say(state, documents.length ? `${plural(documents.length + (more ?? 0), 'document')} ${documents.length + (more ?? 0) === 1 ? 'is' : 'are'} similar enough, ${words}.` : `No document is similar enough, ${words}.`);
+    else say(state, documents.length ? `${plural(documents.length + (more ?? 0), 'document')} ${documents.length + (more ?? 0) === 1 ? 'is' : 'are'} similar ${words}.` : `No similar document ${words}.`);
     put(found, documents.length ? panel('Most similar first', {}, el('ul.pick', { 'data-list': true }, documents.map((one) => el('li', {}, el('a.answer-line', one.old ? {} : { href: at.document(one.id) },
       el('b', {}, similarity(one.similarity)), bar(one.similarity), idSpan(one.id), el('span.why', {}, [evidence(one.evidence, one.similarity), within('the text', one.id, one.in_id, one.of_id), one.old ? 'of the reference' : null].filter(Boolean).join('; '), one.cluster ? `; of cluster ${idText(one.cluster)}` : ''))))),
     more ? el('p.note', {}, `${plural(more, 'more document')} are not listed.`) : null) : null);
