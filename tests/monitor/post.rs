@@ -327,7 +327,11 @@ fn a_body_with_a_key_is_stored_once() {
     process.kill();
     let next = place.start("run -c run.toml");
     again(next.address);
-    for key in ["", &"k".repeat(256), "\u{e4}"] {
+    // Where the lines of an earlier body are is not known.
+    let header = "idempotency-key: k 2\r\n";
+    let stored_before = try_post(next.address, "/documents?wait=none", header, several.as_bytes()).unwrap();
+    assert_eq!(lines(&stored_before)[0], serde_json::json!({"id": "b", "offset": null}));
+    for key in ["", &"k".repeat(256), "\u{e4}", "k\r\nidempotency-key: l"] {
         assert_eq!(send(next.address, key, &first).code, 400, "{key}");
     }
     assert_eq!(next.interrupt().code(), Some(0));
@@ -345,6 +349,62 @@ fn a_body_with_a_key_is_stored_once() {
         text.lines().skip(1).map(id).collect::<Vec<_>>()
     };
     assert_eq!(ids(&torn.read("posted.jsonl")), ids(&stored));
+}
+
+/// Several bodies with one key at once, and a client's own member of that name.
+#[test]
+fn a_key_is_of_one_body_and_none_is_feigned() {
+    const CLIENTS: usize = 24;
+    let place = Place::new();
+    configure(&place, "");
+    let process = place.start("run -c run.toml");
+    let own = |id: &str, key: &str| {
+        let text = text(9, 1);
+        format!(
+            "{{\"id\":\"{id}\",\"ts\":1,\"text\":\"{text}\",\
+             \"idempotency-key\":[\"{key}\",\"00000000000000aa\"]}}\n"
+        )
+    };
+    let send = |to, key: &str, body: &str| {
+        let header = format!("idempotency-key: {key}\r\n");
+        try_post(to, "/documents", &header, body.as_bytes()).unwrap().code
+    };
+    let codes: Vec<u16> = thread::scope(|scope| {
+        let to = process.address;
+        let client = |n| scope.spawn(move || send(to, "one", &upsert(&format!("c{n}"), n, 1)));
+        let clients: Vec<_> = (0..CLIENTS).map(client).collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    assert_eq!(codes.iter().filter(|code| **code == 200).count(), 1, "{codes:?}");
+    assert_eq!(codes.iter().filter(|code| **code == 422).count(), CLIENTS - 1, "{codes:?}");
+    assert_eq!(place.read("posted.jsonl").matches("[\"one\"").count(), 1);
+    assert_eq!(post(&process, &own("x", "later")).code, 200);
+    process.kill();
+    let next = place.start("run -c run.toml");
+    assert_eq!(send(next.address, "later", &upsert("y", 1, 1)), 200, "no body had this key");
+    assert_eq!(next.interrupt().code(), Some(0));
+    configure(&place, "text_path = \"idempotency-key\"\n");
+    let (code, log) = place.done("run -c run.toml");
+    assert!(code == Some(1) && log.contains("\"idempotency-key\" has the key of a body"), "{log}");
+}
+
+#[test]
+fn answers_say_no_more_than_is_known() {
+    // The texts of live weights are not held; what has expired is not alive.
+    for (more, said) in [("-p weighted", Value::Null), ("--set retention.max_documents=1", "changed".into())]
+    {
+        let place = Place::new();
+        configure(&place, "");
+        let process = place.start(&format!("run -c run.toml {more}"));
+        assert_eq!(lines(&post(&process, &upsert("a", 1, 1)))[0]["document"], "new", "{more}");
+        assert_eq!(lines(&post(&process, &upsert("a", 2, 1)))[0]["document"], said, "{more}");
+        let all = lines(&post(&process, &(upsert("b", 3, 1) + &upsert("c", 4, 1))));
+        for told in all.iter().filter(|told| told["ended"] == true) {
+            assert_eq!(told["document"], Value::Null, "{told}");
+        }
+        assert_eq!(all[0]["ended"] == true, more.contains("retention"), "{all:?}");
+        assert_eq!(process.interrupt().code(), Some(0));
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::keys::{BodyKey, StoredBodies, StoredBody};
+use super::keys::{BodyKey, MEMBER, NO_KEY, StoredBodies, StoredBody};
 use crate::durable::Durable;
 use crate::failpoint;
 use crate::formats::InputLayout;
@@ -29,6 +29,12 @@ pub(super) enum PostedLine {
     Event(DocId),
     /// A bad record, for this reason.
     Bad(String),
+}
+
+impl PostedLine {
+    fn is_event(&self) -> bool {
+        matches!(self, Self::Event(_))
+    }
 }
 
 /// How lines are read.
@@ -73,9 +79,18 @@ type JudgedLine = (PostedLine, bool);
 /// The lines of a body, each with its end, and its key.
 pub(super) type BodyLines = (Vec<u8>, Option<BodyKey>);
 
-/// What became of a body: its lines, each with its number in the journal or, if it was stored before, one
-/// that is not before it; or why none is stored.
-pub(super) type KeptBody = Result<Vec<(PostedLine, u64)>, PostRefusal>;
+/// What became of a body: its lines, or why none is stored.
+pub(super) type KeptBody = Result<Vec<KeptLine>, PostRefusal>;
+
+/// A line that is stored.
+#[derive(Clone, Debug)]
+pub(super) struct KeptLine {
+    pub(super) line: PostedLine,
+    /// Its number in the journal; of a line that was stored before, that of the last event of its body.
+    pub(super) number: u64,
+    /// Whether it was stored before, with the same key.
+    pub(super) is_again: bool,
+}
 
 impl Journal {
     /// Opens the file, or creates it, and changes nothing. `durable` receives how much of it is, later.
@@ -83,6 +98,14 @@ impl Journal {
     /// # Errors
     /// Any error of the file; that another run has it open; that it is no journal.
     pub(super) fn open(path: &Path, rules: JournalRules, durable: Arc<Durable>) -> io::Result<Self> {
+        let JournalRules { layout, columns, fields } = &rules;
+        let names = [&*layout.id, &layout.text, &layout.ts, layout.operation()];
+        let names = names.into_iter().chain(columns.iter().map(String::as_str));
+        if names.chain(fields.columns().iter().map(String::as_str)).any(|name| name == MEMBER) {
+            let what =
+                format!("the field {MEMBER:?} has the key of a body: no field that is read may be called so");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
         let is_new = !path.exists();
         let file = OwnedFile::open(path)?;
         let decoder = Decoder::with_own(&rules.columns, &rules.fields);
@@ -183,24 +206,22 @@ impl Journal {
     ) -> io::Result<()> {
         self.begin()?;
         let known = self.line_rules.clone();
-        let all = bodies.iter().map(|(lines, _)| &**lines).collect::<Vec<_>>().concat();
-        let mut judged = self.judge(&all)?.into_iter();
-        let mut appended = Appended { bytes: Vec::with_capacity(2 * all.len()), next: self.lines };
-        let (mut kept, mut stored) = (Vec::new(), HashMap::new());
+        let mut appended = Appended { bytes: Vec::new(), next: self.lines };
+        let (mut kept, mut stored) = (Vec::new(), HashMap::<&str, (&BodyKey, StoredBody)>::new());
         for (lines, key) in bodies {
-            let count = lines.iter().filter(|byte| **byte == b'\n').count();
-            let judged: Vec<_> = judged.by_ref().take(count).collect();
+            let judged = self.judge(lines)?;
             let Some(key) = key else {
                 kept.push(Ok(self.keep(lines, judged, None, &first_arrival, &mut appended)?));
                 continue;
             };
-            let mut body = stored.get(key).copied().or_else(|| self.bodies.find(key)).unwrap_or_default();
+            let of_group = stored.get(&*key.key).map(|(_, body)| *body);
+            let mut body = of_group.or_else(|| self.bodies.find(key)).unwrap_or_default();
             if body.events > 0 && !key.is_of(&body) {
                 kept.push(Err(PostRefusal::OtherBody));
                 continue;
             }
             kept.push(Ok(self.keep(lines, judged, Some((key, &mut body)), &first_arrival, &mut appended)?));
-            stored.insert(key, body);
+            stored.insert(&key.key, (key, body));
         }
         if !appended.bytes.is_empty()
             && let Err(error) = self.file.append_durably(&appended.bytes)
@@ -210,7 +231,7 @@ impl Journal {
         }
         failpoint::reach("journal-appended");
         self.lines = appended.next;
-        stored.into_iter().for_each(|(key, body)| self.bodies.put(key, body));
+        stored.into_values().for_each(|(key, body)| self.bodies.put(key, body));
         before(kept);
         self.is_durable();
         Ok(())
@@ -224,34 +245,42 @@ impl Journal {
         mut keyed: Option<(&BodyKey, &mut StoredBody)>,
         first_arrival: &impl Fn(&DocId) -> Option<f64>,
         appended: &mut Appended,
-    ) -> io::Result<Vec<(PostedLine, u64)>> {
-        let is_event = |line: &PostedLine| matches!(line, PostedLine::Event(_));
-        let events = judged.iter().filter(|(line, _)| is_event(line)).count();
-        let mut before = keyed.as_ref().map_or(0, |(_, body)| body.events);
-        let is_whole = before > 0 && before >= events;
+    ) -> io::Result<Vec<KeptLine>> {
+        let events = judged.iter().enumerate().filter(|(_, (line, _))| line.is_event()).map(|(at, _)| at);
+        let events: Vec<_> = events.collect();
+        // The lines up to the last event that is stored; all, if that is the last one of the body.
+        let again = match keyed.as_ref().map_or(0, |(_, body)| body.events) {
+            0 => 0,
+            stored if stored >= events.len() => judged.len(),
+            stored => events[stored - 1] + 1,
+        };
         let mut kept = Vec::new();
-        for (line, (what, is_untimed)) in lines.split_inclusive(|byte| *byte == b'\n').zip(judged) {
-            let is_event = is_event(&what);
-            if let Some((_, body)) = keyed.as_ref().filter(|_| before > 0 || is_whole) {
-                before -= usize::from(is_event && before > 0);
-                kept.push((what, body.last));
+        let lines = lines.split_inclusive(|byte| *byte == b'\n').zip(judged);
+        for (at, (text, (line, is_untimed))) in lines.enumerate() {
+            if at < again {
+                let number = keyed.as_ref().map_or(0, |(_, body)| body.last);
+                kept.push(KeptLine { line, number, is_again: true });
                 continue;
             }
-            if let Some((key, body)) = keyed.as_mut().filter(|_| is_event) {
+            if let (Some((key, body)), true) = (&mut keyed, line.is_event()) {
                 body.add(key, appended.next);
             }
             let key = keyed.as_ref().map(|(key, _)| *key);
-            let ts = Some(&what).filter(|_| is_untimed).and_then(|what| self.arrival(what, first_arrival));
-            self.write(line, is_event, ts, key, &mut appended.bytes)?;
-            kept.push((what, appended.next));
+            let ts = if is_untimed { self.arrival(&line, first_arrival) } else { None };
+            self.write(text, line.is_event(), ts, key, &mut appended.bytes)?;
+            kept.push(KeptLine { line, number: appended.next, is_again: false });
             appended.next += 1;
         }
         Ok(kept)
     }
 
-    /// The time of a document without one.
+    /// The time of a document without one, if it is given one.
     fn arrival(&mut self, line: &PostedLine, first_arrival: &impl Fn(&DocId) -> Option<f64>) -> Option<f64> {
+        // A path leads into an object that the line need not have.
         let PostedLine::Event(id) = line else { return None };
+        if self.rules.layout.ts.contains('.') {
+            return None;
+        }
         // No two have one time: of copies the one that arrived first is the oldest.
         self.arrived = unix_seconds().max(self.arrived + 1e-6);
         Some(first_arrival(id).unwrap_or(self.arrived))
@@ -266,18 +295,18 @@ impl Journal {
         key: Option<&BodyKey>,
         stored: &mut Vec<u8>,
     ) -> io::Result<()> {
-        // A path leads into an object that the line need not have.
-        let name = Some(&self.rules.layout.ts).filter(|name| !name.contains('.'));
         let Some(end) = line.iter().rposition(|byte| *byte == b'}').filter(|_| is_event) else {
             stored.extend_from_slice(line);
             return Ok(());
         };
         stored.extend_from_slice(&line[..end]);
-        if let (Some(name), Some(ts)) = (name, ts) {
-            write!(stored, ",{}:{ts}", serde_json::to_string(name)?)?;
+        if let Some(ts) = ts {
+            write!(stored, ",{}:{ts}", serde_json::to_string(&self.rules.layout.ts)?)?;
         }
-        if let Some(key) = key {
-            stored.extend_from_slice(key.member().as_bytes());
+        match key {
+            Some(key) => stored.extend_from_slice(key.member().as_bytes()),
+            None if ts.is_none() && BodyKey::is_feigned(line) => stored.extend_from_slice(NO_KEY.as_bytes()),
+            None => {}
         }
         stored.extend_from_slice(b"}\n");
         Ok(())

@@ -2,7 +2,9 @@
 //!
 //! Each event of a body that has a key has it too, at the end of its line:
 //! `,"idempotency-key":["key","hash of the body"]}`. So the journal alone says after a crash how much of the
-//! body is stored. A bad record carries none: it is counted again, unless an event after it is stored.
+//! body is stored. A line without a key that has such a member gets another one behind it, of null, so that
+//! none is taken for a key. A bad record carries none: those of a body are stored again while none of its
+//! events is, and those behind its last event may be lost with a crash.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,16 +12,20 @@ use memchr::memmem;
 
 use dupflow_core::hash;
 
-/// Most keys that are remembered, the newest ones: about 80 MB.
+/// Most keys that are remembered, the newest ones: about 120 MB.
 const MOST: usize = 1_000_000;
 
 /// The name of the member of an event that has the key of its body.
-const MEMBER: &str = ",\"idempotency-key\":";
+pub(super) const MEMBER: &str = "idempotency-key";
+const BEGIN: &str = ",\"idempotency-key\":";
+
+/// The end of a line without a key whose own member would be taken for one.
+pub(super) const NO_KEY: &str = ",\"idempotency-key\":null";
 
 /// A key, and a hash of the body that was posted with it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BodyKey {
-    key: String,
+    pub(super) key: String,
     body: u64,
 }
 
@@ -49,13 +55,18 @@ impl BodyKey {
 
     /// The member of a line.
     pub(super) fn member(&self) -> String {
-        format!("{MEMBER}{}", serde_json::json!([self.key, format!("{:016x}", self.body)]))
+        format!("{BEGIN}{}", serde_json::json!([self.key, format!("{:016x}", self.body)]))
+    }
+
+    /// Whether a line without a key ends as one with a key does.
+    pub(super) fn is_feigned(line: &[u8]) -> bool {
+        Self::of_line(line).is_some()
     }
 
     /// The key at the end of a stored line.
     fn of_line(line: &[u8]) -> Option<Self> {
         let member = line.trim_ascii_end().strip_suffix(b"}").filter(|line| line.ends_with(b"\"]"))?;
-        let at = memmem::rfind(member, MEMBER.as_bytes())? + MEMBER.len();
+        let at = memmem::rfind(member, BEGIN.as_bytes())? + BEGIN.len();
         let (key, body) = serde_json::from_slice::<(String, String)>(&member[at..]).ok()?;
         Some(Self { key, body: u64::from_str_radix(&body, 16).ok()? })
     }
@@ -84,8 +95,10 @@ impl StoredBodies {
     pub(super) fn read(&mut self, line: &[u8], number: u64) {
         if let Some(key) = BodyKey::of_line(line) {
             let mut body = self.find(&key).unwrap_or_default();
-            body.add(&key, number);
-            self.put(&key, body);
+            if body.events == 0 || key.is_of(&body) {
+                body.add(&key, number);
+                self.put(&key, body);
+            }
         }
     }
 

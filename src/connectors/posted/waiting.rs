@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::journal::PostedLine;
+use super::journal::{KeptLine, PostedLine};
 use crate::durable::Durable;
 use crate::instant;
 use crate::intake::PARTITION;
@@ -57,11 +57,17 @@ struct WaitingBodies {
     /// What is computed, and what of it is durable in the output.
     closed: Reached,
     durable: Reached,
-    /// What the epochs after the last durable one did to documents, and whether these are too short.
-    effects: HashMap<DocId, (UpsertEffect, bool)>,
+    /// What the open epoch did to documents, and all epochs since the last durable one.
+    of_epoch: Effects,
+    effects: Effects,
+    /// Whether there may be an epoch in the book that is not whole, or not durable.
+    is_between: bool,
     /// Whether nothing is answered any more.
     has_ended: bool,
 }
+
+/// What was done to documents, and whether these are too short.
+type Effects = HashMap<DocId, (UpsertEffect, bool)>;
 
 /// How far the journal has been read, as a position of the source, in which epoch.
 #[derive(Clone, Copy, Default)]
@@ -73,8 +79,9 @@ struct Reached {
 /// A body whose lines are stored.
 pub(super) struct WaitingBody {
     number: u64,
-    /// With their numbers in the journal, up to which it must be read.
-    lines: std::iter::Peekable<std::vec::IntoIter<(PostedLine, u64)>>,
+    lines: std::iter::Peekable<std::vec::IntoIter<KeptLine>>,
+    /// Whether some were stored before.
+    is_again: bool,
     answered: PostedLines,
     wait: PostWait,
     reply: PostReply,
@@ -91,17 +98,19 @@ impl Waiting {
         if body.wait == PostWait::Stored {
             return body.answer_as_stored(self.journal.first());
         }
-        let mut book = self.book.lock();
+        // What was stored before may have been reached, and no epoch may come.
+        let mut book = body.is_again.then(|| self.book.lock());
         let mut waiting = self.bodies.lock();
+        waiting.cancelled.remove(&body.number);
         if waiting.has_ended {
-            (body.reply)(Err(PostRefusal::Ended));
-        } else {
-            waiting.bodies.push(body);
-            // It may be one that was stored before.
-            let done = waiting.answer(self.journal.first(), &mut book, &HashMap::new());
-            drop((waiting, book));
-            done.into_iter().for_each(WaitingBody::reply);
+            return (body.reply)(Err(PostRefusal::Ended));
         }
+        waiting.bodies.push(body);
+        let whole = book.as_mut().filter(|_| !waiting.is_between);
+        let first = self.journal.first();
+        let done = whole.map(|whole| waiting.answer(first, whole, &Effects::new())).unwrap_or_default();
+        drop((waiting, book));
+        done.into_iter().for_each(WaitingBody::reply);
     }
 
     /// Answers a body that waits as far as it is decided; one that is not stored yet will not be.
@@ -128,58 +137,77 @@ impl Waiting {
         waiting.bodies.into_iter().for_each(|body| (body.reply)(Err(PostRefusal::Ended)));
     }
 
-    /// An epoch did this to documents.
-    fn upserts(&self, upserts: &[UpsertedDoc]) {
-        let mut waiting = self.bodies.lock();
-        for UpsertedDoc { id, effect, is_too_short, .. } in upserts {
-            let (known, short) = waiting.effects.entry(id.clone()).or_insert((*effect, *is_too_short));
-            (*known, *short) = ((*known).max(*effect), *is_too_short);
-        }
+    /// The book gets an epoch: until that is durable, nothing is answered from it but by the calls below.
+    fn is_between(&self) {
+        self.bodies.lock().is_between = true;
     }
 
-    /// The lines before the position of this progress are computed, or durable too, with what is in the book.
-    fn reached(&self, wait: PostWait, progress: &Progress) {
-        let next = progress.next.get(&PARTITION).copied().unwrap_or(0);
-        let now = Reached { next, epoch: progress.epoch };
+    /// The open epoch did this to documents.
+    fn upserts(&self, upserts: &[UpsertedDoc]) {
+        let effect = |of: &UpsertedDoc| (of.id.clone(), (of.effect, of.is_too_short));
+        self.bodies.lock().of_epoch = upserts.iter().map(effect).collect();
+    }
+
+    /// The lines before the position of this progress are computed, with what is in the book.
+    fn computed(&self, progress: &Progress) {
         let mut book = self.book.lock();
         let mut waiting = self.bodies.lock();
-        waiting.closed = now;
-        if wait == PostWait::Durable {
-            waiting.durable = now;
-        }
-        let effects = mem::take(&mut waiting.effects);
+        waiting.closed = Reached::new(progress);
+        let effects = mem::take(&mut waiting.of_epoch);
         let done = waiting.answer(self.journal.first(), &mut book, &effects);
-        if wait == PostWait::Closed {
-            waiting.effects = effects;
+        for (id, (effect, is_too_short)) in effects {
+            let before = waiting.effects.get(&id).map_or(effect, |(before, _)| *before);
+            // What is new or ends is so whatever was before.
+            let effect = if effect >= UpsertEffect::New { effect } else { effect.max(before) };
+            waiting.effects.insert(id, (effect, is_too_short));
         }
         drop((waiting, book));
         done.into_iter().for_each(WaitingBody::reply);
+    }
+
+    /// They are durable too.
+    fn durable(&self, progress: &Progress) {
+        let mut book = self.book.lock();
+        let mut waiting = self.bodies.lock();
+        waiting.durable = Reached::new(progress);
+        waiting.is_between = false;
+        let effects = mem::take(&mut waiting.effects);
+        let done = waiting.answer(self.journal.first(), &mut book, &effects);
+        drop((waiting, book));
+        done.into_iter().for_each(WaitingBody::reply);
+    }
+}
+
+impl Reached {
+    fn new(progress: &Progress) -> Self {
+        Self { next: progress.next.get(&PARTITION).copied().unwrap_or(0), epoch: progress.epoch }
     }
 }
 
 impl WaitingBodies {
     /// Answers what is reached; `first` is the position of the journal's first line. Returns the bodies of
     /// which all lines have answers.
-    fn answer(
-        &mut self,
-        first: Option<u64>,
-        book: &mut Book,
-        effects: &HashMap<DocId, (UpsertEffect, bool)>,
-    ) -> Vec<WaitingBody> {
+    fn answer(&mut self, first: Option<u64>, book: &mut Book, effects: &Effects) -> Vec<WaitingBody> {
         let at = instant::millisecond_of(unix_milliseconds());
         for body in &mut self.bodies {
             let reached = if body.wait == PostWait::Closed { self.closed } else { self.durable };
             // Before the journal is read, only others have been.
             let lines = first.map_or(0, |first| reached.next.saturating_sub(first));
-            body.answer(lines, |id, _| {
+            body.answer(lines, |id, line| {
+                let alive = book.decision(id);
+                // Of a document that has ended nothing more is said.
+                let effect = alive.as_ref().and(effects.get(id));
                 let ended = Decision { id: id.clone(), position: None, repetition: None };
-                let mut line = Vec::new();
-                let written = book.decision(id).unwrap_or(ended).write(&mut line, reached.epoch, &at);
+                let mut answer = Vec::new();
+                let written = alive.unwrap_or(ended).write(&mut answer, reached.epoch, &at);
                 written.expect("memory takes every byte");
-                let mut line = String::from_utf8_lossy(&line).into_owned();
-                line.pop();
-                line + effects.get(id).map_or("", |(effect, _)| said(*effect))
-                    + effects.get(id).filter(|(_, is_too_short)| *is_too_short).map_or("}", |_| TOO_SHORT)
+                let mut answer = String::from_utf8_lossy(&answer).into_owned();
+                if let Some((effect, is_too_short)) = effect {
+                    answer.pop();
+                    answer += if line.is_again { "" } else { said(*effect) };
+                    answer += if *is_too_short { TOO_SHORT } else { "}" };
+                }
+                answer
             });
         }
         self.bodies.extract_if(.., |body| body.lines.peek().is_none()).collect()
@@ -195,20 +223,21 @@ fn said(effect: UpsertEffect) -> &'static str {
         UpsertEffect::New => ",\"document\":\"new\"",
         UpsertEffect::Changed => ",\"document\":\"changed\"",
         UpsertEffect::Unchanged => ",\"document\":\"unchanged\"",
-        UpsertEffect::Ended => "",
+        UpsertEffect::Sent | UpsertEffect::Ended => "",
     }
 }
 
 impl WaitingBody {
     pub(super) fn new(
         number: u64,
-        lines: Vec<(PostedLine, u64)>,
+        lines: Vec<KeptLine>,
         held: Held,
         wait: PostWait,
         reply: PostReply,
     ) -> Self {
-        let (lines, answered) = (lines.into_iter().peekable(), PostedLines::default());
-        Self { number, lines, answered, wait, reply, _held: held }
+        let (is_again, answered) = (lines.iter().any(|line| line.is_again), PostedLines::default());
+        let lines = lines.into_iter().peekable();
+        Self { number, lines, is_again, answered, wait, reply, _held: held }
     }
 
     /// All lines have their answers.
@@ -218,18 +247,20 @@ impl WaitingBody {
 
     /// Answers all lines that have no answer by their positions; `first` is that of the journal's first line.
     fn answer_as_stored(mut self, first: Option<u64>) {
-        let stored =
-            |id: &DocId, number| json!({ "id": id, "offset": first.map(|first| first + number) }).to_string();
-        self.answer(u64::MAX, stored);
+        self.answer(u64::MAX, |id, KeptLine { number, is_again, .. }| {
+            // Of what was stored before, the position is not known any more.
+            let offset = first.filter(|_| !is_again).map(|first| first + number);
+            json!({ "id": id, "offset": offset }).to_string()
+        });
         (self.reply)(Ok(self.answered));
     }
 
     /// Answers the lines before the number `end`.
-    fn answer(&mut self, end: u64, mut of_event: impl FnMut(&DocId, u64) -> String) {
-        while let Some((line, number)) = self.lines.next_if(|(_, number)| *number < end) {
+    fn answer(&mut self, end: u64, mut of_event: impl FnMut(&DocId, &KeptLine) -> String) {
+        while let Some(kept) = self.lines.next_if(|kept| kept.number < end) {
             let PostedLines { answers, bad, .. } = &mut self.answered;
-            answers.push(match line {
-                PostedLine::Event(id) => of_event(&id, number),
+            answers.push(match &kept.line {
+                PostedLine::Event(id) => of_event(id, &kept),
                 PostedLine::Bad(reason) => {
                     *bad += 1;
                     json!({ "line": answers.len() + 1, "bad": reason }).to_string()
@@ -256,7 +287,9 @@ impl Sink for PostedSink {
     }
 
     fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
-        self.waiting.book.lock().documents(changes);
+        let mut book = self.waiting.book.lock();
+        self.waiting.is_between();
+        book.documents(changes);
         Ok(())
     }
 
@@ -279,13 +312,16 @@ impl Sink for PostedSink {
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        self.waiting.book.lock().advance(deltas);
-        self.waiting.reached(PostWait::Closed, progress);
+        let mut book = self.waiting.book.lock();
+        self.waiting.is_between();
+        book.advance(deltas);
+        drop(book);
+        self.waiting.computed(progress);
         Ok(())
     }
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
-        self.waiting.reached(PostWait::Durable, &mark.progress);
+        self.waiting.durable(&mark.progress);
         Ok(())
     }
 
@@ -322,18 +358,20 @@ mod tests {
         let (tell, told) = channel();
         let id = |name: &str| DocId::new(name).unwrap();
         let lines = vec![
-            (PostedLine::Event(id("a")), 6),
-            (PostedLine::Bad("not_json".to_owned()), 7),
-            (PostedLine::Event(id("b")), 8),
+            PostedLine::Event(id("a")),
+            PostedLine::Bad("not_json".to_owned()),
+            PostedLine::Event(id("b")),
         ];
+        let lines =
+            (6..).zip(lines).map(|(number, line)| KeptLine { line, number, is_again: false }).collect();
         let held = Held::new(&all, 5, 3).expect("it is alone");
         assert!(Held::new(&all, 1, 5).is_none());
         let reply = Box::new(move |reply| tell.send(reply).unwrap());
         waiting.begin(WaitingBody::new(7, lines, held, PostWait::Durable, reply));
         let progress = Progress { next: [(PARTITION, 11)].into(), epoch: 3, ..Progress::default() };
-        waiting.reached(PostWait::Closed, &progress);
+        waiting.computed(&progress);
         assert!(waiting.bodies.lock().bodies[0].answered.answers.is_empty(), "it is not durable");
-        waiting.reached(PostWait::Durable, &progress);
+        waiting.durable(&progress);
         waiting.cancel(6);
         assert!(told.try_recv().is_err(), "it waits");
         assert_eq!([7, 6, 6].map(|number| waiting.is_cancelled(number)), [false, true, false]);

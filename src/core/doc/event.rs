@@ -121,6 +121,8 @@ pub struct UpsertedDoc {
 pub enum UpsertEffect {
     /// It is alive, and all that is compared of it is as before.
     Unchanged,
+    /// It was alive; what it was is not held, so nothing more is known.
+    Sent,
     /// It was alive, and its text or its fields are others.
     Changed,
     /// It was not alive before.

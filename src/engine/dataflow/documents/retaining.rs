@@ -46,6 +46,9 @@ pub(in crate::dataflow) trait Follow: 'static {
     /// Whether each event of a document is reported, or only the last one of an epoch.
     const REPORTS_EACH: bool;
 
+    /// Whether equal values mean equal texts.
+    const HOLDS_TEXTS: bool = true;
+
     /// The value in force after an event that is not too late.
     fn value(content: &ArrivalContent) -> Self::LiveValue;
 
@@ -261,6 +264,7 @@ impl<F: Follow> Retaining<F> {
                     (true, true) if fields_before == last.fields && F::repeats(before, in_force) => {
                         UpsertEffect::Unchanged
                     }
+                    (true, true) if !F::HOLDS_TEXTS => UpsertEffect::Sent,
                     (true, true) => UpsertEffect::Changed,
                 };
                 let is_too_short = last.content.is_empty() || last.content.is_too_short(&*self.filter);

@@ -45,6 +45,7 @@ impl Follow for Updates {
     type Emitted = Update;
 
     const REPORTS_EACH: bool = true;
+    const HOLDS_TEXTS: bool = false;
 
     fn value(content: &ArrivalContent) -> TextState {
         match content {

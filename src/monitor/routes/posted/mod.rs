@@ -149,9 +149,12 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), ErrorAnswer> {
 
 /// The key of a body, by which it is stored once.
 fn key(headers: &HeaderMap) -> Result<Option<String>, ErrorAnswer> {
-    let Some(key) = headers.get(KEY) else { return Ok(None) };
+    let mut keys = headers.get_all(KEY).iter();
+    let Some(key) = keys.next() else { return Ok(None) };
     let typed = key.to_str().ok().filter(|key| (1..=KEY_BYTES).contains(&key.len()));
-    let what = || ErrorAnswer::wrong("idempotency-key: expected 1 to 255 characters of ASCII".to_owned());
+    let typed = typed.filter(|_| keys.next().is_none());
+    let what =
+        || ErrorAnswer::wrong("idempotency-key: expected one of 1 to 255 characters of ASCII".to_owned());
     Ok(Some(typed.ok_or_else(what)?.to_owned()))
 }
 
