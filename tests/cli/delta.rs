@@ -400,7 +400,20 @@ fn a_run_follows_a_table() {
     assert!(run.code == 2 && run.err.contains("that is named without a version"), "{run:?}");
     table.0.file("run.toml", config("gone = \"delete\"\n"));
     let run = table.0.run("run -c run.toml --processes 2 --process 0 --hosts localhost:1,localhost:2");
-    assert!(run.code == 2, "{run:?}");
+    assert!(run.code == 2 && run.err.contains("start it without --processes"), "{run:?}");
+    for (from, to, why) in [
+        ("[\"t\"]", "[\"-\", \"t\"]", "\"-\" can be read once"),
+        ("\"every:10ms\"", "\"events:10\"", "say after which time too"),
+        ("path = \"out.jsonl\"", "path = \"-\"", "standard output cannot be corrected"),
+    ] {
+        table.0.file("other.toml", config("gone = \"delete\"\n").replace(from, to));
+        let run = table.0.run("run -c other.toml");
+        assert!(run.code == 2 && run.err.contains(why), "{to}: {run:?}");
+    }
+    // A table that comes before a file is read as it is, and the file is followed.
+    table.0.file("feed.jsonl", "");
+    table.0.file("other.toml", config("").replace("[\"t\"]", "[\"t\", \"feed.jsonl\"]"));
+    assert_eq!(table.0.run("check -c other.toml").code, 0);
     // Of a table without files nothing is read.
     table.commit(1, &[remove(0)]);
     let mut running = Started::new(&table.0, "run.toml", "");
@@ -422,8 +435,19 @@ fn a_run_follows_a_table() {
     again.signal("TERM");
     let (code, log) = again.end(&table.0);
     assert!(code == Some(0) && log.contains("a table is read as of this version"), "{log}");
-    // A version that is not read ends the run, which says why.
+    // Another commit of that number.
+    table.commit(7, &[remove(1)]);
     let mut last = Started::new(&table.0, "run.toml", "");
+    let without = table.fresh();
+    last.until(&table.0, |_| table.sum() == without);
+    table.commit(7, &[add(1)]);
+    let with = table.fresh();
+    assert_ne!(with, without);
+    last.until(&table.0, |_| table.sum() == with);
+    last.signal("TERM");
+    assert_eq!(last.end(&table.0).0, Some(0));
+    // A version that is not read ends the run, which says why.
+    last = Started::new(&table.0, "run.toml", "");
     let name = last.log.clone();
     last.until(&table.0, |place| place.read(&name).contains("version=7"));
     table.commit(8, &[protocol(&["typeWidening"])]);

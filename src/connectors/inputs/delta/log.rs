@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::super::named_table::TableAt;
 use super::actions::{AboutTable, Action, AddedFile, DeletionVector, Protocol, VersionChecksum};
@@ -40,9 +40,20 @@ struct LogFiles {
     checkpoints: BTreeMap<u64, Vec<String>>,
 }
 
+/// The newest version of a table, and what tells its commit from another one of that number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::inputs) struct NewestVersion {
+    pub(in crate::inputs) version: u64,
+    /// Of the file of the commit, if it is there.
+    length_and_time: Option<(u64, Option<SystemTime>)>,
+}
+
 /// The newest version.
-pub(in crate::inputs) fn newest(log: &Path) -> Result<u64, String> {
-    LogFiles::list(log)?.newest()
+pub(in crate::inputs) fn newest(log: &Path) -> Result<NewestVersion, String> {
+    let version = LogFiles::list(log)?.newest()?;
+    let commit = log.join(format!("{version:020}.json")).metadata().ok();
+    let length_and_time = commit.map(|commit| (commit.len(), commit.modified().ok()));
+    Ok(NewestVersion { version, length_and_time })
 }
 
 /// Reads a version.
@@ -106,9 +117,10 @@ impl LogFiles {
     fn version_at(&self, log: &Path, millis: u64) -> Result<u64, String> {
         let (mut found, mut before, mut first) = (None, None, None);
         for version in &self.commits {
-            let time = commit_time(&log.join(format!("{version:020}.json")))?;
-            // As the protocol has it: a commit is after the one before, whatever the clock of its writer was.
-            let time = before.map_or(time, |before: u64| time.max(before + 1));
+            let (said, changed) = commit_times(&log.join(format!("{version:020}.json")))?;
+            // As the protocol has it: a file's time is after that of the commit before, whatever the clock of
+            // its writer was.
+            let time = said.unwrap_or_else(|| before.map_or(changed, |before: u64| changed.max(before + 1)));
             (before, first) = (Some(time), first.or(Some(time)));
             if time <= millis {
                 found = Some(*version);
@@ -208,8 +220,8 @@ impl TableVersion {
     }
 }
 
-/// The time of a commit in unix milliseconds: what it says itself, or that of its file.
-fn commit_time(path: &Path) -> Result<u64, String> {
+/// The time that a commit says itself, if it does, and that of its file, in unix milliseconds.
+fn commit_times(path: &Path) -> Result<(Option<u64>, u64), String> {
     let failed = |error: io::Error| format!("\"{}\" cannot be read: {error}", path.display());
     let mut file = BufReader::new(File::open(path).map_err(failed)?);
     let changed = file.get_ref().metadata().and_then(|of| of.modified()).map_err(failed)?;
@@ -219,7 +231,7 @@ fn commit_time(path: &Path) -> Result<u64, String> {
     // Where it has a time, it is the first action.
     let action = serde_json::from_str::<Action>(&line).ok();
     let said = action.and_then(|action| action.commit_info?.in_commit_timestamp);
-    Ok(said.unwrap_or_else(|| u64::try_from(changed).unwrap_or(u64::MAX)))
+    Ok((said, u64::try_from(changed).unwrap_or(u64::MAX)))
 }
 
 /// Whether a column of a checkpoint, or a field of one, is read.

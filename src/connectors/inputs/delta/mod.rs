@@ -11,5 +11,5 @@ mod paths;
 mod schema;
 mod table;
 
-pub(super) use log::newest;
+pub(super) use log::{NewestVersion, newest};
 pub(super) use table::files;

@@ -16,6 +16,7 @@ mod reading;
 mod revisits;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -262,7 +263,7 @@ impl SourceReader for FilesReader {
             last.iter().try_for_each(|input| reading.follow(input, self.files.durable.as_ref()))
         });
         places.end(reading.cutter.position().offset);
-        let read = read.and_then(|()| if *follow { self.wait_for_version(queue) } else { Ok(()) });
+        let read = read.and_then(|()| self.wait_for_version(queue));
         if read.is_ok() && queue.line(PARTITION) == Some(u64::MAX) {
             // The run may have ended meanwhile.
             if reading.cutter.finish().is_ok() {
@@ -281,11 +282,16 @@ impl SourceReader for FilesReader {
 impl FilesReader {
     /// Waits until a table that is followed has another version than was read.
     fn wait_for_version(&self, queue: &Queue) -> Result<(), ReadEnd> {
-        let failed = |what| SourceError::Failed { input: self.files.inputs[0].name(), what };
-        if !self.files.tables.is_empty() {
-            queue.at_end(PARTITION);
+        let tables = &self.files.tables;
+        if tables.is_empty() {
+            return Ok(());
         }
-        while !self.files.tables.is_empty() && !self.files.tables.have_changed().map_err(failed)? {
+        queue.at_end(PARTITION);
+        let lost = |(folder, what): (PathBuf, String)| SourceError::Failed {
+            input: folder.to_string_lossy().into(),
+            what,
+        };
+        while !tables.have_changed().map_err(lost)? {
             queue.pause(LOOK_AT_TABLES)?;
         }
         Ok(())

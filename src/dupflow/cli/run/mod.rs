@@ -124,7 +124,13 @@ pub(super) fn run(
             problems.note("workers: has to be a number, the same for all processes");
         }
         if args.processes.are_several() && deployment.follows_tables() {
-            problems.note("source.follow: one process follows a table");
+            problems.note("source.follow: one process follows a table: start it without --processes");
+        }
+        if deployment.follows_tables() && deployment.all_outputs().any(|output| output.place.is_printed()) {
+            problems.note(
+                "source.follow: each new version of a table corrects what is there, and standard output \
+                 cannot be corrected: name a file (sink.path), or set sink.kind",
+            );
         }
         if args.processes.are_several() && args.dry_run.is_some() {
             problems.note("--dry-run: one process shows what a run does");

@@ -260,8 +260,13 @@ impl Deployment {
         self.files()?.files_from.as_deref()
     }
 
-    /// Replaces the output by standard output, and drops state, monitor, watches and dead letters.
+    /// Replaces the output by standard output, and drops state, monitor, watches and dead letters. A table is
+    /// not followed.
     pub fn prints_only(&mut self) {
+        if let Some(files) = self.files().filter(|files| !files.tables.is_empty()) {
+            let files = FilesSource { follow: false, tables: FollowedTables::default(), ..files.clone() };
+            self.source = SourceConfig::new(files);
+        }
         self.output.place = OutputPlace::stdout();
         self.output.format = OutputFormat::default();
         self.others.clear();

@@ -1,6 +1,6 @@
 //! Feeds, other files and folders as the source.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::layout::{LayoutKeys, layout};
@@ -233,6 +233,11 @@ pub(super) fn gone(settings: &mut FileSettings) -> GoneInputs {
     gone
 }
 
+/// Whether it is there, and neither a file nor a folder.
+fn is_pipe(input: &Path) -> bool {
+    input.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
 /// Reports inputs that cannot be followed, and settings that make following useless. Returns the tables that
 /// are followed; if there is one, no file is.
 fn note_followed(
@@ -251,6 +256,18 @@ fn note_followed(
             let what = "a table that is followed replaces files by others: \"delete\" takes the documents of \
                 those that have left it";
             note(GONE_KEY, what.to_owned());
+        }
+        let is_read_once = |input: &&PathBuf| *input == Path::new("-") || is_pipe(input);
+        if let Some(once) = inputs.iter().find(is_read_once) {
+            let what = format!(
+                "{once:?} can be read once, and all inputs are read again with a table's next version"
+            );
+            note(FOLLOW_KEY, what);
+        }
+        if epoch.interval().is_none() && epoch != EpochRule::All {
+            let what = "a table that is followed does not end, and its last epoch waits for more records: \
+                say after which time too, as in \"events:1000,every:1s\"";
+            note(EPOCH_KEY, what.to_owned());
         }
     } else if let Some(last) = inputs.last()
         && !last.is_file()
