@@ -373,7 +373,7 @@ fn a_key_is_of_one_body_and_none_is_feigned() {
         let to = process.address;
         let client = |n| scope.spawn(move || send(to, "one", &upsert(&format!("c{n}"), n, 1)));
         let clients: Vec<_> = (0..CLIENTS).map(client).collect();
-        clients.into_iter().map(|client| client.join().unwrap()).collect()
+        clients.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(codes.iter().filter(|code| **code == 200).count(), 1, "{codes:?}");
     assert_eq!(codes.iter().filter(|code| **code == 422).count(), CLIENTS - 1, "{codes:?}");
