@@ -14,6 +14,7 @@ mod kubernetes;
 mod probe;
 mod program;
 mod runbook;
+mod service;
 mod watch;
 
 use std::fs;
