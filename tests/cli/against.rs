@@ -122,3 +122,19 @@ fn a_reference_without_a_document_fails() {
         assert_eq!(place.run(&both).code, 0, "{against}");
     }
 }
+
+/// The one problem is said once, with the options that help; and they do.
+#[test]
+fn a_reference_with_other_fields_names_the_options() {
+    let place = Place::new();
+    let (old, new) = feeds();
+    place.file("old.jsonl", old.replace("\"id\":", "\"key\":").replace("\"text\":", "\"content\":"));
+    place.file("new.jsonl", new);
+    let run = "replay -q --emit keep --against old.jsonl new.jsonl";
+    let ended = place.run(run);
+    assert_eq!((ended.code, ended.err.lines().count()), (1, 1), "{ended:?}");
+    let advice = "--against-text-field and --against-id-field (reference.text_path, reference.id_path)";
+    assert!(ended.err.contains(advice) && !ended.err.contains("--max-bad"), "{ended:?}");
+    let named = place.run(&format!("{run} --against-text-field content --against-id-field key"));
+    assert!(named.code == 0 && named.out.lines().count() > 1, "{named:?}");
+}

@@ -33,7 +33,7 @@ fn every_bad_line_is_counted_reported_and_kept() {
         (b"{\"id\":null,\"text\":\"t\"}", "bad_id", "the id is not a string of 1 to 1,024 bytes"),
         (b"{\"id\":\"\",\"text\":\"t\"}", "bad_id", "the id is not a string of 1 to 1,024 bytes"),
         (long_id.as_bytes(), "bad_id", "the id is not a string of 1 to 1,024 bytes"),
-        (b"{\"id\":\"x\",\"op\":1,\"text\":\"t\"}", "bad_op", "\"op\" is not a string"),
+        (b"{\"id\":\"x\",\"op\":1,\"text\":\"t\"}", "bad_op", "its operation is not a string"),
         (
             b"{\"id\":\"x\",\"op\":\"insert\",\"text\":\"t\"}",
             "unknown_op",
@@ -41,8 +41,8 @@ fn every_bad_line_is_counted_reported_and_kept() {
         ),
         (b"{\"id\":\"x\",\"ts\":\"now\",\"text\":\"t\"}", "bad_ts", "its time is not a number of seconds"),
         (b"{\"id\":\"x\"}", "missing_text", "an upsert without a text (missing_text): no field \"text\""),
-        (b"{\"id\":\"x\",\"text\":null}", "bad_text", "\"text\" is not a string"),
-        (b"{\"id\":\"x\",\"text\":[\"t\"]}", "bad_text", "\"text\" is not a string"),
+        (b"{\"id\":\"x\",\"text\":null}", "bad_text", "its text is not a string"),
+        (b"{\"id\":\"x\",\"text\":[\"t\"]}", "bad_text", "its text is not a string"),
         (b"{\"id\":\"x\",\"text\":\"\xff\"}", "not_utf8", "not UTF-8 text"),
         (b"\0\0\0\0", "not_json", "not a complete JSON value"),
     ];

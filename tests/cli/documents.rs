@@ -239,7 +239,7 @@ fn what_cannot_be_copied_is_refused_before_the_run() {
         ("feed.jsonl -o feed.jsonl", "is an input and would be lost"),
         ("feed.jsonl feed.jsonl -o out/", "is named twice"),
         ("feed.jsonl -o out/ --shard-size 1MB", "name the files in the folder"),
-        ("feed.jsonl --shard-size 1", "expected a number with kB"),
+        ("feed.jsonl --shard-size 1G", "expected a size, as in"),
         ("feed.jsonl --mark a,b", "letters, digits and underscores"),
         ("feed.jsonl --output-format csv", "records are written in the format of their input"),
         ("feed.jsonl --provenance", "records are written as they were read"),

@@ -305,7 +305,10 @@ fn a_restarted_run_continues_without_repeating_output() {
     let other = place.run("run -c here.toml --set threshold=0.6");
     assert_eq!(other.code, 1);
     assert!(
-        other.err.contains("threshold is 0.8 there and 0.6 here") && other.err.contains("--reconcile"),
+        other.err.contains(
+            "another pipeline: threshold is 0.8 there and 0.6 here (and what is planned from \
+             that: blocking.bands, blocking.rows, filter.first_word, filter.looks); start with --reconcile"
+        ),
         "{other:?}"
     );
     // A run whose records are mapped in another way is refused.

@@ -118,13 +118,13 @@ impl fmt::Display for BadRecord {
             Self::BadAddress => {
                 "the id is no address of a web page, as in https://example.org/a (--canonical-url)"
             }
-            Self::BadOp => "\"op\" is not a string",
+            Self::BadOp => "its operation is not a string",
             Self::UnknownOp => "\"op\" is neither \"upsert\" nor \"delete\"",
             Self::BadTs => {
                 "its time is not a number of seconds before the year 2100, and no date of ISO 8601"
             }
             Self::MissingText => "an upsert without a text",
-            Self::BadText => "\"text\" is not a string",
+            Self::BadText => "its text is not a string",
             Self::BadField => "a field of \"text.fields\" is not a string",
             Self::BadFeatures => {
                 "its text has not the form of text.features = \"given\": a list such as [\"a\", 7] or words \

@@ -107,7 +107,7 @@ impl Decoder {
         let letter = out.bad.letter(|| out.letter(line.offset, reason, None, Some(raw)));
         out.letters.extend(letter);
         let is_first = out.bad.is_first(&out.batch.input, reason);
-        let cause = is_first.then(|| self.lines.missing(reason, line.bytes)).flatten();
+        let cause = is_first.then(|| self.lines.cause(reason, line.bytes)).flatten();
         out.report(reason, RecordPlace::Line(line.number), cause, raw)
     }
 

@@ -30,4 +30,4 @@ pub use deployment::{
     WatchConfig, fields_of, without_monitor,
 };
 pub use pipeline::{BUILT_IN, BlockingPlan, Draft, FilterPlan, FrozenTables, Plan};
-pub use settings::{ConfigError, Origin, Problem, ProblemKind};
+pub use settings::{ConfigError, Origin, Problem, ProblemKind, size};

@@ -39,7 +39,7 @@ pub use error::{RunError, chain};
 pub use outcome::{
     DecisionCounts, Demands, EndOutput, FieldCounts, HookCounts, HotBlockReport, Latencies, Measures,
     Quantiles, ReferenceCounts, RejectedOutput, RejectedSummary, ResumedAt, SpillSummary, Summary,
-    UnitExample, WatchCounts,
+    UnitExample, WatchCounts, fields_of_reference,
 };
 pub use outputs::{OtherOutput, SideOutputs};
 pub use past_error::PastError;

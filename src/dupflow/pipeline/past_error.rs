@@ -192,8 +192,14 @@ fn list(differences: &[Difference]) -> String {
         let [there, here] = [&one.there, &one.here].map(|fields| fields.as_deref().unwrap_or("none"));
         format!("the fields of source.fields that settings ask for are {there} there and {here} here")
     };
-    let all: Vec<_> = differences.iter().map(said).collect();
-    let all = if all.is_empty() { "its description cannot be read".to_owned() } else { all.join("; ") };
+    let (planned, set): (Vec<_>, Vec<_>) = differences.iter().partition(|one| is_planned(&one.name));
+    let shown: Vec<_> = if set.is_empty() { &planned } else { &set }.iter().map(|one| said(one)).collect();
+    let mut all =
+        if shown.is_empty() { "its description cannot be read".to_owned() } else { shown.join("; ") };
+    if !set.is_empty() && !planned.is_empty() {
+        let names: Vec<_> = planned.iter().map(|one| &*one.name).collect();
+        all += &format!(" (and what is planned from that: {})", names.join(", "));
+    }
     let earlier = earlier_defaults(differences);
     if earlier.is_empty() {
         return all;
@@ -206,6 +212,12 @@ fn list(differences: &[Difference]) -> String {
         lines.join(", "),
         typed.join(" ")
     )
+}
+
+/// Whether a setting is planned from others unless it is set.
+fn is_planned(name: &str) -> bool {
+    let ends = [".bands", ".rows", ".distance", ".tables", ".common", ".first_word", ".looks"];
+    ends.iter().any(|end| name.ends_with(end))
 }
 
 /// Settings whose defaults have changed: what a description has for the earlier one, and its value.

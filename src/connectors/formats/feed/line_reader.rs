@@ -57,12 +57,15 @@ impl LineReader {
         self.rules = Arc::clone(rules);
     }
 
-    /// For a record that lacks a field: the name of that field, and the names that the record has.
-    pub(crate) fn missing(&self, reason: BadRecord, line: &[u8]) -> Option<String> {
+    /// For a record that lacks a field, or has it with a wrong type: the name of that field, and the names
+    /// that the record has.
+    pub(crate) fn cause(&self, reason: BadRecord, line: &[u8]) -> Option<String> {
         let names = &self.rules.names;
         let name = match reason {
             BadRecord::MissingId => &names.id,
             BadRecord::MissingText => &names.text,
+            BadRecord::BadText => return Some(format!("the field {:?}", names.text)),
+            BadRecord::BadOp => return Some(format!("the field {:?}", names.op)),
             _ => return None,
         };
         Some(format!("no field {name:?}{}", among(line)))

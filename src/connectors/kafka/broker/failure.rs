@@ -101,6 +101,14 @@ impl KafkaFailure {
         }
     }
 
+    /// That a topic that is to be read is not there: `dupflow` creates those that it writes.
+    pub fn no_topic(topic: &str) -> Self {
+        Self::Absent(format!(
+            "topic \"{topic}\": there is no such topic, and it is to be read: its producer creates it, or \
+             kafka-topics.sh --bootstrap-server BROKER --create --topic {topic}"
+        ))
+    }
+
     /// Whether another attempt may succeed.
     pub fn is_retriable(&self) -> bool {
         matches!(self, Self::Retriable(_))

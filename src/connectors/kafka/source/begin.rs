@@ -114,8 +114,7 @@ impl PartitionStarts<'_> {
     /// Number of partitions of the topic.
     pub(super) fn partitions(&self) -> Result<u32, SourceError> {
         let found = find_topic(self.client, &self.kafka.topic, self.kafka.connection.patience);
-        let absent = || KafkaFailure::Absent(format!("{}: there is no such topic", self.kafka.what()));
-        let found = found.and_then(|found| found.ok_or_else(absent));
+        let found = found.and_then(|found| found.ok_or_else(|| KafkaFailure::no_topic(&self.kafka.topic)));
         found.map(|found| found.partitions).map_err(|failure| self.kafka.failed(&failure))
     }
 

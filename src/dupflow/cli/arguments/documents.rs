@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
-use crate::config::{DocumentsConfig, MemoryBudget, OutputAnswer};
+use crate::config::{DocumentsConfig, OutputAnswer, size};
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::rewrite::{self, CopySettings, CopyTarget};
 use dupflow_connectors::sinks::DocumentList;
@@ -90,8 +90,6 @@ fn mark(typed: &str) -> Result<String, String> {
 
 /// The size of a file.
 fn shard_size(typed: &str) -> Result<NonZeroU64, String> {
-    let size = MemoryBudget::size(typed).and_then(NonZeroU64::new);
-    size.ok_or_else(|| {
-        "expected a number with kB, MB, GB, TB, KiB, MiB, GiB or TiB, as in \"512MiB\"".to_owned()
-    })
+    let size = size(typed).and_then(NonZeroU64::new);
+    size.ok_or_else(|| "expected a size, as in \"512MiB\", \"500MB\" or 500000000".to_owned())
 }

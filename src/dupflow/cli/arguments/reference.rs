@@ -8,6 +8,7 @@ use super::inputs::field_name;
 use super::problems::{self, Problems};
 use super::share;
 use crate::config::{Deployment, OutputAnswer, Plan, ReferenceConfig, TablesPlace};
+use crate::pipeline::fields_of_reference;
 use crate::plural::count;
 use dupflow_connectors::formats::{IdRule, InputLayout};
 use dupflow_connectors::inputs::{Input, file_number, files_of, for_each_event_until};
@@ -138,8 +139,9 @@ impl ReferenceArgs {
             let first = first.map_or_else(String::new, |first| format!(" ({first})"));
             unmet.push(format!(
                 "--against: {wrong} of {} records of items are bad{first}, and nothing would look for these \
-                 items: --against-max-bad {least} allows them",
-                items + wrong
+                 items: --against-max-bad {least} allows them{}",
+                items + wrong,
+                fields_of_reference(&first)
             ));
         }
         problems::check_demands(&unmet)?;

@@ -247,9 +247,7 @@ impl<'a> TopicReport<'a> {
 
 /// Describes the partitions and records of an input topic.
 fn look(admin: &Admin, topic: &str) -> Result<String, KafkaFailure> {
-    let absent =
-        || KafkaFailure::Absent(format!("topic \"{topic}\": there is no such topic, and it is to be read"));
-    let partitions = admin.find(topic)?.ok_or_else(absent)?.partitions;
+    let partitions = admin.find(topic)?.ok_or_else(|| KafkaFailure::no_topic(topic))?.partitions;
     let mut records = 0;
     for partition in 0..partitions {
         let (first, end) = admin.offset_range(topic, partition)?;

@@ -22,7 +22,7 @@ use dupflow_connectors::intake::{
     BadRecords, Batch, Decoder, Dequeued, EpochLimits, OnError, Queue, QueueRoom, Source as _,
 };
 use dupflow_connectors::kafka::Kafka;
-use dupflow_connectors::kafka::broker::Admin;
+use dupflow_connectors::kafka::broker::{Admin, KafkaFailure};
 use dupflow_core::doc::{DocEvent, Letter, Position};
 use dupflow_core::text::TextColumns;
 use dupflow_core::time::{Epoch, Offsets, SystemClock};
@@ -149,7 +149,7 @@ pub(in crate::cli) fn run(
 
 /// The present end of each partition; empty partitions are left out.
 fn ends(admin: &Admin, topic: &str) -> anyhow::Result<Offsets> {
-    let Some(found) = admin.find(topic)? else { bail!("topic \"{topic}\": there is no such topic") };
+    let found = admin.find(topic)?.ok_or_else(|| KafkaFailure::no_topic(topic))?;
     let mut ends = Offsets::new();
     for partition in 0..found.partitions {
         let (first, end) = admin.offset_range(topic, partition)?;

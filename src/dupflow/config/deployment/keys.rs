@@ -24,8 +24,8 @@ const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "workers", expected: "a whole number from 1 to 1024, or \"cores\"" },
     DeploymentKey {
         name: "memory",
-        expected: "a size from \"64MiB\" on, as in \"8GiB\" or \"500MB\", or a share of the machine's \
-            memory, as in \"60%\"; \"\" for no limit",
+        expected: "a size from \"64MiB\" on, as in \"8GiB\", \"500MB\" or 500000000, or a share of the \
+            machine's memory, as in \"60%\"; \"\" for no limit",
     },
     DeploymentKey { name: "spill.path", expected: "a path, or \"\" for a folder beside the state" },
     DeploymentKey { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },
@@ -85,7 +85,10 @@ const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "warc.not_found", expected: "\"skip\" or \"delete\"" },
     DeploymentKey { name: "commit.interval", expected: "a time from \"1ms\" to \"60s\"" },
     DeploymentKey { name: "commit.records", expected: "a whole number from 1 to 2^53" },
-    DeploymentKey { name: "commit.bytes", expected: "a whole number from 1 to 2^53" },
+    DeploymentKey {
+        name: "commit.bytes",
+        expected: "a size from 1 to 2^53 bytes, as in 16777216 or \"16MiB\"",
+    },
     DeploymentKey { name: "dead_letter.path", expected: "a path, or \"\" for none" },
     DeploymentKey { name: "dead_letter.topic", expected: "the name of a topic, or \"\" for none" },
     DeploymentKey {

@@ -39,7 +39,10 @@ pub(super) const KEYS: [DeploymentKey; 16] = [
     DeploymentKey { name: "monitor.ready_lag", expected: "a time from \"1ms\" to \"3600s\"" },
     DeploymentKey { name: "monitor.connections", expected: "a whole number from 1 to 10000" },
     DeploymentKey { name: "monitor.streams", expected: "a whole number from 1 to 10000" },
-    DeploymentKey { name: "monitor.body_bytes", expected: "a whole number from 1024 to 1073741824" },
+    DeploymentKey {
+        name: "monitor.body_bytes",
+        expected: "a size from 1024 to 1073741824 bytes, as in \"4MiB\"",
+    },
     DeploymentKey { name: "monitor.questions_per_second", expected: "a whole number from 1 to 1000000" },
 ];
 
@@ -217,7 +220,7 @@ pub(super) fn monitor(settings: &mut FileSettings) -> Option<MonitorConfig> {
             .unwrap_or(default.connections),
         streams: settings.read("monitor.streams", |v| v.integer(1..=10_000)).unwrap_or(default.streams),
         body_bytes: settings
-            .read("monitor.body_bytes", |v| v.integer(1024..=1 << 30))
+            .read("monitor.body_bytes", |v| v.bytes(1024..=1 << 30))
             .unwrap_or(default.body_bytes),
         questions_per_second: settings
             .read("monitor.questions_per_second", |v| v.integer(1..=1_000_000))

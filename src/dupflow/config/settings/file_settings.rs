@@ -318,12 +318,14 @@ impl FileSettings {
         ProblemKind::Contradiction(format!("unknown key; such a table has {}", keys.join(", ")))
     }
 
-    /// The most similar known key: by the whole name, or by the last part in another table.
+    /// The most similar known key: by the whole name, or by the last part in another table, or as one.
     fn nearest(&self, name: &str) -> Option<String> {
         let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
         let distance = |key: &dyn ConfigKey| {
             let whole = strsim::damerau_levenshtein(name, key.named());
-            whole.min(1 + strsim::damerau_levenshtein(&last(name), &last(key.named())))
+            let others = [last(key.named()), key.named().replace('.', "_")];
+            let moved = others.iter().map(|other| 1 + strsim::damerau_levenshtein(&last(name), other));
+            moved.fold(whole, usize::min)
         };
         // What a table of a list lacks is not looked for elsewhere.
         let list =

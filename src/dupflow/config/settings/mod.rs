@@ -7,6 +7,7 @@
 mod file_settings;
 mod key;
 mod problem;
+mod size;
 mod typed_key;
 mod value;
 
@@ -16,6 +17,8 @@ pub use problem::{ConfigError, Origin, Problem, ProblemKind};
 
 pub(in crate::config) use file_settings::{FileSettings, TableRole, without_effect};
 pub(in crate::config) use key::{ConfigKey, DeploymentKey};
+pub(in crate::config) use size::plain_number;
+pub use size::size;
 pub(in crate::config) use typed_key::{TypedKey, between, bound, end};
 pub(in crate::config) use value::ConfigValue;
 

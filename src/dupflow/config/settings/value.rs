@@ -7,6 +7,8 @@ use std::ops::RangeInclusive;
 
 use toml::de::DeValue;
 
+use super::size::size;
+
 /// The value of a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::config) enum ConfigValue {
@@ -56,6 +58,17 @@ impl ConfigValue {
     ) -> Option<T> {
         let Self::Integer(number) = self.parsed()? else { return None };
         T::try_from(number).ok().filter(|number| range.contains(number))
+    }
+
+    /// A size in bytes within `range`, both ends inclusive: a whole number, or text as in "64MiB".
+    pub(in crate::config) fn bytes<T: TryFrom<i128> + PartialOrd>(
+        &self,
+        range: RangeInclusive<T>,
+    ) -> Option<T> {
+        match self.text().and_then(size) {
+            Some(bytes) => Self::Integer(bytes.into()).integer(range),
+            None => self.integer(range),
+        }
     }
 
     /// A number with or without a decimal point.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::measures::{Latencies, Measures};
 use crate::plural::count;
+use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::intake::BadRecords;
 use dupflow_engine::dataflow::Stages;
 use dupflow_run::metrics::Counter;
@@ -38,10 +39,15 @@ pub struct Demands {
 impl Demands {
     /// The conditions that are not met, one line each.
     pub(in crate::pipeline) fn unmet(&self, measures: &Measures, origins: Option<&Origins>) -> Vec<String> {
-        let mut unmet: Vec<String> =
-            measures.inputs.iter().filter_map(|(name, tally)| tally.no_document(name)).collect();
+        let (mut unmet, mut named) = (Vec::new(), self.bad_items);
+        for (name, tally) in &measures.inputs {
+            let Some(what) = tally.no_document(name) else { continue };
+            let fields = if self.reference.contains(name) { fields_of_reference(&what) } else { "" };
+            unmet.push(what + fields);
+            named += tally.bad;
+        }
         unmet.extend(self.empty_reference(measures, origins));
-        let bad = measures.bad_records.values().sum::<u64>().saturating_sub(self.bad_items);
+        let bad = measures.bad_records.values().sum::<u64>().saturating_sub(named);
         let all = bad + self.before + measures.counts.get(Counter::Events);
         let allowed = self.max_bad.or(self.is_list.then_some(0.0));
         if let Some(allowed) = allowed
@@ -49,10 +55,8 @@ impl Demands {
             && share(bad, all) > allowed
         {
             let mut line = format!("{bad} of {all} records are bad (");
-            for (n, (reason, count)) in measures.bad_records.iter().enumerate() {
-                let comma = if n > 0 { ", " } else { "" };
-                write!(line, "{comma}{count} {reason}").expect("a string takes what is written to it");
-            }
+            let reasons = measures.bad_records.iter().map(|(reason, count)| format!("{count} {reason}"));
+            line += &reasons.collect::<Vec<_>>().join(", ");
             let least = (share(bad, all) * 1e6).ceil() / 1e6;
             let list = if self.is_list { ", and the list would say nothing of their documents" } else { "" };
             let first = measures.inputs.values().find_map(|tally| tally.first.as_deref());
@@ -134,6 +138,17 @@ impl Demands {
         };
         (is_empty && !self.reference.is_empty())
             .then(|| "--against holds no document, so nothing was compared with it".to_owned())
+    }
+}
+
+/// What helps against a reference whose records lack a field, as `what` says.
+pub fn fields_of_reference(what: &str) -> &'static str {
+    let lacks = [BadRecord::MissingText, BadRecord::MissingId].iter().any(|bad| what.contains(bad.reason()));
+    if lacks {
+        "; --against-text-field and --against-id-field (reference.text_path, reference.id_path) name the \
+         fields of a reference"
+    } else {
+        ""
     }
 }
 

@@ -5,7 +5,7 @@ mod measures;
 mod rejected;
 mod summary;
 
-pub use demands::Demands;
+pub use demands::{Demands, fields_of_reference};
 pub use measures::{HotBlockReport, Latencies, Measures, Quantiles, UnitExample};
 pub(in crate::pipeline) use rejected::EndCounts;
 pub use rejected::{EndOutput, RejectedOutput, RejectedSummary};

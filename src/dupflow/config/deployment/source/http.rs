@@ -20,7 +20,10 @@ pub(super) const HTTP: SourceKind = SourceKind {
 /// The keys of this source alone.
 pub(in crate::config::deployment) const KEYS: [DeploymentKey; 2] = [
     DeploymentKey { name: "source.journal", expected: "a path" },
-    DeploymentKey { name: "source.waiting", expected: "a whole number of bytes from 1024 to 2^40" },
+    DeploymentKey {
+        name: "source.waiting",
+        expected: "a size from 1024 to 2^40 bytes, as in 67108864 or \"64MiB\"",
+    },
 ];
 const KEY_NAMES: [&str; 11] = [
     JOURNAL_KEY,
@@ -46,7 +49,7 @@ fn read(settings: &mut FileSettings) -> FilesSource {
     if journal.is_none() && settings.sound(&["source.kind", JOURNAL_KEY]) {
         settings.missing(JOURNAL_KEY);
     }
-    let waiting = settings.read(WAITING_KEY, |value| value.integer(1024..=1 << 40)).unwrap_or(64 << 20);
+    let waiting = settings.read(WAITING_KEY, |value| value.bytes(1024..=1 << 40)).unwrap_or(64 << 20);
     let epoch = settings.read(EPOCH_KEY, |v| v.text()?.parse().ok());
     let epoch = epoch.unwrap_or_else(|| EPOCH.parse().unwrap_or(EpochRule::LIVE));
     if epoch.interval().is_none() {

@@ -39,7 +39,7 @@ pub(in crate::config::deployment) fn commit(
     EpochLimits {
         interval: Some(time(settings, "commit.interval", bound).unwrap_or(Duration::from_millis(100))),
         records: Some(settings.read("commit.records", |v| v.integer(1..=most)).unwrap_or(10_000)),
-        bytes: Some(settings.read("commit.bytes", |v| v.integer(1..=most)).unwrap_or(16 << 20)),
+        bytes: Some(settings.read("commit.bytes", |v| v.bytes(1..=most)).unwrap_or(16 << 20)),
     }
 }
 

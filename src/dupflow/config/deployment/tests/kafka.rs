@@ -54,7 +54,7 @@ mod with_kafka {
             [commit]
             interval = "50ms"
             records = 7
-            bytes = 8
+            bytes = "8kB"
             [dead_letter]
             topic = "bad"
             [sink]
@@ -105,7 +105,7 @@ mod with_kafka {
             })
         );
         let limits =
-            EpochLimits { interval: Some(Duration::from_millis(50)), records: Some(7), bytes: Some(8) };
+            EpochLimits { interval: Some(Duration::from_millis(50)), records: Some(7), bytes: Some(8000) };
         assert_eq!((found.commit, found.dead_letter), (limits, Some(DeadLetterConfig::Topic("bad".into()))));
         assert_eq!((&*found.kafka.brokers, found.kafka.patience), ("a:1,b:2", Duration::from_secs(3)));
         let settings: Vec<_> =
@@ -203,8 +203,8 @@ mod with_kafka {
     fn all_problems_are_reported_at_once() {
         let text = "source.kind = \"kafka\"\nsource.topic = \"no name\"\nsource.start \
             = \"first\"\nsource.text_path = \"\"\n\
-                    sink.kind = \"kafka\"\ncommit.interval = \"61s\"\ncommit.records = 0\nkafka = { broker = \
-                    5 }\nmonitor.listen = \"9600\"";
+                    sink.kind = \"kafka\"\ncommit.interval = \"61s\"\ncommit.records = 0\n\
+                    source.warc_id = \"uri\"\nkafka = { broker = 5 }\nmonitor.listen = \"9600\"";
         assert_eq!(
             problems(text),
             [
@@ -217,6 +217,7 @@ mod with_kafka {
                 in \"page.body\"",
                 "commit.interval: found \"61s\", expected a time from \"1ms\" to \"60s\"",
                 "commit.records: found 0, expected a whole number from 1 to 2^53",
+                "source.warc_id: unknown key; did you mean \"warc.id\"?",
                 "kafka.broker: unknown key; did you mean \"kafka.brokers\"?",
                 "monitor.listen: found \"9600\", expected an address with a port, as in \"127.0.0.1:9600\", \
                 or \"\" for none",
