@@ -65,6 +65,7 @@ mod reference;
 mod regression;
 mod rejected;
 mod replay;
+mod report;
 mod resume;
 mod rules;
 mod run;

@@ -12,8 +12,8 @@ const GROUPS: [(&str, &str); 5] = [
     ),
     (
         "Output",
-        "output brokers emit decisions output-format mark shard-size stats provenance times evidence causes \
-         notices views monitor",
+        "output brokers emit decisions output-format mark shard-size report stats provenance times evidence \
+         causes notices views monitor",
     ),
     ("Pipeline", "pipeline threshold set"),
     ("Run", "config reconcile epoch workers memory spill processes process hosts resume resume-every"),

@@ -4,6 +4,7 @@
 //! written as a page that needs nothing but itself.
 
 mod corpus;
+pub(super) mod html;
 mod measures;
 mod page;
 mod passages;
@@ -28,9 +29,7 @@ use dupflow_connectors::formats::{InputLayout, MAX_RECORD_BYTES, text_of_file};
 use dupflow_connectors::inputs::Input;
 use dupflow_core::time::UnixTime;
 #[cfg(feature = "lab")]
-pub(super) use page::{Escaped, STYLE as PAGE_STYLE};
-#[cfg(feature = "lab")]
-pub(super) use passages::{changes_direction, passages_of, put_text};
+pub(super) use passages::{changes_direction, passages_of, put_text, shortened};
 use subject::Subject;
 pub use texts::{Figures, TextComparison};
 

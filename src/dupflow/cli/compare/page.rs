@@ -5,59 +5,20 @@
 //! written here is [escaped](Escaped). It has no time of day: the same comparison gives the same bytes.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Display, Write as _};
+use std::fmt::Write as _;
 
-use super::passages::{changes_direction, passages_of};
+use super::html::{Escaped, head, made_by, name, settings, table};
+use super::passages::passages_of;
 use super::report::{report, together};
 use super::subject::{NamedText, Subject};
 use crate::cli::examine::{Examiner, SketchComparison, SketchedText, Specimen, verdict_text, without_sketch};
 use crate::config::Plan;
-use crate::pipeline::{PipelineRecord, ProgramRecord};
 use dupflow_connectors::digest::{InputDigest, sha256};
 use dupflow_core::filter::Look;
 use dupflow_core::text::TextPiece;
 
-/// The style of the page.
-pub(in crate::cli) const STYLE: &str = include_str!("page.css");
-
-/// What the page may load: its own style, and nothing else.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
-
 /// Most blocks that are listed.
 const MOST_BLOCKS: usize = 20;
-
-/// A text in HTML: markup is escaped. Control characters are shown by their pictures, and those that change
-/// the direction of what follows by their numbers.
-pub(in crate::cli) struct Escaped<'t>(pub(in crate::cli) &'t str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for character in self.0.chars() {
-            match character {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                '\'' => f.write_str("&#39;")?,
-                '\n' | '\t' => f.write_char(character)?,
-                '\0'..='\x1f' => {
-                    let picture = char::from_u32(0x2400 + u32::from(character));
-                    f.write_char(picture.unwrap_or('?'))?;
-                }
-                '\x7f' => f.write_char('\u{2421}')?,
-                '\u{80}'..='\u{9f}' => f.write_char('\u{fffd}')?,
-                _ if changes_direction(character) => write!(f, "[U+{:04X}]", u32::from(character))?,
-                _ => f.write_char(character)?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A name between isolates: its direction does not change that of the line.
-fn name(text: &str) -> String {
-    format!("<bdi>{}</bdi>", Escaped(text))
-}
 
 /// The page of a comparison.
 pub(super) fn page(subject: &Subject) -> String {
@@ -65,7 +26,7 @@ pub(super) fn page(subject: &Subject) -> String {
     let [a, b] = subject.texts.each_ref().map(|text| examiner.examine(&text.text));
     let compared = examiner.compare_texts(&a, &b);
     let mut out = String::new();
-    head(&mut out, subject);
+    head(&mut out, &format!("{} and {} compared", subject.texts[0].name, subject.texts[1].name));
     out.push_str("<h1>Two documents compared</h1>\n");
     let answer = match (&compared, &a.sketched, &b.sketched) {
         (Some(compared), Some(x), Some(y)) => {
@@ -88,18 +49,6 @@ pub(super) fn page(subject: &Subject) -> String {
     provenance(&mut out, subject);
     out.push_str("</body>\n</html>\n");
     out
-}
-
-fn head(out: &mut String, Subject { texts: [a, b], .. }: &Subject) {
-    let (a, b) = (Escaped(&a.name), Escaped(&b.name));
-    let _ = writeln!(
-        out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-        <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-        <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-        <meta name=\"referrer\" content=\"no-referrer\">\n\
-        <title>{a} and {b} compared</title>\n<style>\n{STYLE}</style>\n</head>\n<body>"
-    );
 }
 
 /// Both texts side by side, with their common passages.
@@ -153,21 +102,6 @@ fn side(out: &mut String, which: &str, other: &str, text: &NamedText, pieces: &[
         }
     }
     out.push_str("</div></section>\n");
-}
-
-/// A table of rows with a name, a value and a remark.
-fn table(out: &mut String, rows: &[(&str, String, String)]) {
-    out.push_str("<table>\n");
-    for (what, value, remark) in rows {
-        let _ = writeln!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td>{}</td></tr>",
-            Escaped(what),
-            Escaped(value),
-            Escaped(remark)
-        );
-    }
-    out.push_str("</table>\n");
 }
 
 fn measures(
@@ -276,15 +210,8 @@ fn looks(out: &mut String, plan: &Plan, [x, y]: [&SketchedText; 2], decided: u16
 }
 
 fn provenance(out: &mut String, Subject { plan, corpus, texts, .. }: &Subject) {
-    let ProgramRecord { version, commit, features } = ProgramRecord::this();
-    let pipeline = PipelineRecord::new(plan);
-    let commit = commit.map_or_else(|| "not a release".to_owned(), |commit| format!("commit {commit}"));
     out.push_str("<h2>Provenance</h2>\n");
-    let mut rows = vec![
-        ("program", String::new(), format!("dupflow {version}, {commit}; features: {}", features.join(" "))),
-        ("pipeline", String::new(), format!("{}, fingerprint {}", pipeline.name, pipeline.fingerprint)),
-        ("scheme", String::new(), format!("{:016x}", plan.scheme.fingerprint())),
-    ];
+    let mut rows = made_by(plan);
     for (what, text) in [("text of A", &texts[0]), ("text of B", &texts[1])] {
         let digest = sha256(text.text.as_bytes());
         rows.push((what, String::new(), format!("{} bytes, SHA-256 {digest}", text.text.len())));
@@ -299,16 +226,7 @@ fn provenance(out: &mut String, Subject { plan, corpus, texts, .. }: &Subject) {
         rows.extend(corpus.counts.iter().map(|line| ("", String::new(), line.clone())));
     }
     table(out, &rows);
-    out.push_str("<table><caption>All that decides the pairs</caption>\n");
-    for (key, value) in &pipeline.keys {
-        let _ = writeln!(
-            out,
-            "<tr><th scope=\"row\"><code>{}</code></th><td>{}</td></tr>",
-            Escaped(key),
-            Escaped(value)
-        );
-    }
-    out.push_str("</table>\n");
+    settings(out, plan);
 }
 
 #[cfg(test)]

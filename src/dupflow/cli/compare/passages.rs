@@ -69,3 +69,26 @@ pub(in crate::cli) fn changes_direction(character: char) -> bool {
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     )
 }
+
+/// A text without its middle, of which so many characters of the beginning and of the end are left.
+pub(in crate::cli) fn shortened(text: &str, begin: usize, end: usize) -> String {
+    let length = text.chars().count();
+    // What says how much is left out is shorter than what it stands for.
+    if length <= begin + end + 40 {
+        return text.to_owned();
+    }
+    let at = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+    let (head, tail) = (&text[..at(begin)], &text[at(length - end)..]);
+    format!("{head} … {} characters … {tail}", length - begin - end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_shortened_by_characters() {
+        assert_eq!(shortened(&"ä".repeat(100), 2, 3), format!("ää … 95 characters … äää"));
+        assert_eq!(shortened(&"ä".repeat(45), 2, 3), "ä".repeat(45));
+    }
+}

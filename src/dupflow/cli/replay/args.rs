@@ -6,6 +6,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::report;
 use crate::cli::PipelineArgs;
 use crate::cli::arguments;
 use crate::cli::arguments::documents::DocumentArgs;
@@ -96,6 +97,14 @@ pub struct Args {
     /// Write the counts of the run and its provenance to this JSON file.
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
+
+    /// Write a page about the result to this file: shares, clusters, texts.
+    ///
+    /// It shows how many documents repeat others, the similarities of the pairs, the largest clusters, pairs
+    /// at the threshold with what differs in their texts, and what was not compared; it needs no network and
+    /// no script. The inputs are read once more for the texts.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
 
     /// Record in the output how it was made, for "dupflow verify".
     ///
@@ -236,7 +245,7 @@ impl Args {
             max_bad: self.max_bad,
             max_unread: self.max_unread,
             output: first.clone(),
-            others: others.to_vec(),
+            others: others.iter().cloned().chain(self.report.iter().map(|_| report::output())).collect(),
             documents: self.documents.config(),
             reference: None,
             against: 0,

@@ -10,6 +10,7 @@ use anyhow::Context;
 
 use super::args::Args;
 use super::progress_line::ProgressLine;
+use super::report;
 use crate::cli::arguments::problems;
 use crate::cli::arguments::processes;
 use crate::cli::arguments::resume::{self, ResumableReplay};
@@ -64,6 +65,7 @@ impl Replay {
         verbosity: Verbosity,
     ) -> anyhow::Result<ExitCode> {
         let Self { plan, deployment, inputs, processes, mut resumable, .. } = self;
+        let again = inputs.clone();
         if let Some(replay) = &mut resumable {
             replay.begin(resume::settings(&plan, &deployment, &inputs), &deployment)?;
         }
@@ -100,6 +102,9 @@ impl Replay {
             let path = audit::companion(&args.output[0]);
             std::fs::write(&path, provenance.to_json() + "\n")
                 .with_context(|| format!("the file {path:?}"))?;
+        }
+        if let Some(path) = args.report.as_ref().filter(|_| summary.unmet.is_empty()) {
+            report::write(path, &plan, &deployment, &again, &summary)?;
         }
         verbosity.print(&crate::cli::summary::text(&summary, deployment.output.answer))?;
         problems::check_demands(&summary.unmet)?;

@@ -4,6 +4,7 @@ mod args;
 mod corrected;
 mod execute;
 mod progress_line;
+mod report;
 mod request;
 
 use std::process::ExitCode;

@@ -109,6 +109,7 @@ impl<'a> Request<'a> {
                 ("--provenance", args.provenance),
                 ("--speed", args.speed != Speed::Max),
                 ("several --output", args.output.len() > 1),
+                ("--report", args.report.is_some()),
                 ("--emit rejected", matches!(args.emit.written, Written::Survey)),
                 ("a pipeline that finds items", self.finds_items()),
             ];
@@ -145,6 +146,17 @@ impl<'a> Request<'a> {
         plan.iter()
             .flat_map(|plan| missing_fields(plan, deployment))
             .for_each(|missing| problems.note(missing));
+        if args.report.is_some() {
+            let what = match plan {
+                Some(plan) if plan.finds_items() => "a pipeline that finds items",
+                Some(plan) if plan.scheme.units.is_some() => "text.split",
+                _ if args.processes.are_several() => "several processes",
+                _ => "",
+            };
+            if !what.is_empty() {
+                problems.note(format_args!("--report: does not go with {what}"));
+            }
+        }
         if args.causes && !args.emit.takes_causes() {
             problems.note("--causes: only deltas have causes, and something else is to be emitted");
         }
@@ -249,6 +261,7 @@ impl<'a> Request<'a> {
         let besides = [
             ("standard output", redirected.as_deref().filter(|_| is_printed)),
             ("--stats", args.stats.as_deref()),
+            ("--report", args.report.as_deref()),
             ("--dead-letter", args.dead_letter.as_deref()),
             ("--notices", args.notices.as_deref()),
         ];

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use super::pairs::TextsById;
 use crate::cli::arguments::verbosity;
-use crate::cli::compare::{passages_of, put_text};
+use crate::cli::compare::{passages_of, put_text, shortened};
 use dupflow_core::text::{TextPiece, TextRules};
 use dupflow_lab::calibrate::SimilarPair;
 use dupflow_lab::truth::JudgedPairs;
@@ -124,18 +124,6 @@ fn shown(rules: &TextRules, found: &SimilarPair, texts: &TextsById, Marks(marks)
     })
 }
 
-/// A text without its middle, of which so many characters of the beginning and of the end are left.
-fn shortened(text: &str, begin: usize, end: usize) -> String {
-    let length = text.chars().count();
-    // What says how much is left out is shorter than what it stands for.
-    if length <= begin + end + 40 {
-        return text.to_owned();
-    }
-    let at = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
-    let (head, tail) = (&text[..at(begin)], &text[at(length - end)..]);
-    format!("{head} … {} characters … {tail}", length - begin - end)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,11 +146,5 @@ mod tests {
         assert!(text.starts_with("A  a\n … ") && text.contains(" characters … "), "{text}");
         assert!(text.contains("left \\u{1b}[31m-]") && text.contains("right+}"), "{text}");
         assert!(!text.contains("w0 ") && text.contains("w199"), "{text}");
-    }
-
-    #[test]
-    fn a_text_is_shortened_by_characters() {
-        assert_eq!(shortened(&"ä".repeat(100), 2, 3), format!("ää … 95 characters … äää"));
-        assert_eq!(shortened(&"ä".repeat(45), 2, 3), "ä".repeat(45));
     }
 }

@@ -6,8 +6,10 @@
 use std::fmt::Write as _;
 
 use super::pairs::TextsById;
-use crate::cli::compare::{Escaped, PAGE_STYLE, changes_direction, passages_of};
-use dupflow_core::text::{TextPiece, TextRules};
+use crate::cli::compare::changes_direction;
+use crate::cli::compare::html::{Escaped, STYLE, both};
+use dupflow_core::doc::DocId;
+use dupflow_core::text::TextRules;
 use dupflow_lab::calibrate::SimilarPair;
 use dupflow_lab::truth::JudgedPairs;
 
@@ -22,7 +24,7 @@ pub(super) fn page(rules: &TextRules, pairs: &[&SimilarPair], texts: &TextsById)
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
         <meta http-equiv=\"content-security-policy\" content=\"{POLICY}\">\n\
         <meta name=\"viewport\" content=\"width=device-width\">\n<title>dupflow calibrate</title>\n\
-        <style>{PAGE_STYLE}\n[hidden] {{ display: none; }}</style>\n</head>\n<body>\n\
+        <style>{STYLE}\n[hidden] {{ display: none; }}</style>\n</head>\n<body>\n\
         <h1>Are these duplicates?</h1>\n\
         <p class=\"note\">Marked: what only one of the two texts has. \
         Keys: y, n, s to skip, u to go back.</p>\n\
@@ -40,24 +42,7 @@ pub(super) fn page(rules: &TextRules, pairs: &[&SimilarPair], texts: &TextsById)
             Escaped(&line(true)),
             Escaped(&line(false))
         );
-        passages_of(rules, ids.map(|id| texts[id].as_str()), |passages| {
-            for (id, pieces) in ids.into_iter().zip([&passages.a, &passages.b]) {
-                let _ = write!(
-                    out,
-                    "<section class=\"side\"><h3><bdi>{}</bdi></h3><div class=\"text\" dir=\"auto\">",
-                    Escaped(id.as_str())
-                );
-                for piece in pieces {
-                    let _ = match piece {
-                        TextPiece { text, passage: None } if !text.trim().is_empty() => {
-                            write!(out, "<del>{}</del>", Escaped(text))
-                        }
-                        TextPiece { text, .. } => write!(out, "{}", Escaped(text)),
-                    };
-                }
-                out.push_str("</div></section>");
-            }
-        });
+        both(&mut out, rules, ids.map(DocId::as_str), ids.map(|id| texts[id].as_str()), false);
         out.push_str("</div>\n");
     }
     let _ = write!(out, "<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
