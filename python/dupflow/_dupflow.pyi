@@ -311,7 +311,7 @@ class Comparison:
         """Both texts cut into passages, each with whether the other text has it too; joined they are the text
         as the pipeline reads it."""
     def text(self) -> str:
-        """What `dupflow compare` prints."""
+        """What `dupflow compare --all` prints."""
     def html(self) -> str:
         """The page that `dupflow compare --html` writes."""
 

@@ -232,7 +232,7 @@ impl Comparison {
         format!("Comparison(jaccard {:.4}, {words})", self.jaccard())
     }
 
-    /// What `dupflow compare` prints.
+    /// What `dupflow compare --all` prints.
     fn text(&self) -> String {
         self.0.text()
     }

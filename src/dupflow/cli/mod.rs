@@ -82,8 +82,7 @@ pub enum Command {
     /// Process the events of the source that a deployment file names, until the input ends or a signal stops
     /// it.
     Run(run::Args),
-    /// Compare two texts: shared blocks, the filter's verdict, and their similarity by every measure and
-    /// sketch.
+    /// Compare two texts: whether they are a pair, and why.
     Compare(compare::Args),
     /// Find the documents of a corpus that a text would be paired with, best first.
     Query(query::Args),

@@ -1,4 +1,5 @@
-//! `dupflow compare`: compares two texts, first as the pipeline does, then by every measure and every sketch.
+//! `dupflow compare`: compares two texts as the pipeline does, and with `--all` by every measure and every
+//! sketch.
 //!
 //! The texts are two files, or two documents of a corpus (`--corpus`). With `--html` the comparison is also
 //! written as a page that needs nothing but itself.
@@ -13,7 +14,7 @@ mod sketches;
 mod subject;
 mod texts;
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -22,6 +23,7 @@ use anyhow::Context;
 use super::PipelineArgs;
 use super::arguments::inputs::LayoutArgs;
 use super::arguments::problems::Problems;
+use super::arguments::verbosity;
 use super::arguments::written;
 use super::rule_fields::RuleFields;
 use crate::config::Plan;
@@ -69,6 +71,10 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = super::audit::until, requires = "corpus")]
     pub until: Option<UnixTime>,
 
+    /// Print every other measure too, and every sketch beside its exact value.
+    #[arg(long)]
+    pub all: bool,
+
     /// Write the comparison to this file as a page.
     ///
     /// It has both texts with what they share, the measures, the evidence and where they are from, and needs
@@ -105,12 +111,22 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         documents(args, plan.zip(inputs), &fields, problems)?
     };
     let (report, page) =
-        (report::report(&subject), args.html.as_ref().map(|path| (path, page::page(&subject))));
-    super::print(&(report + &passages::text(&subject)))?;
+        (report::report(&subject, args.all), args.html.as_ref().map(|path| (path, page::page(&subject))));
+    super::print(&(coloured(report) + &passages::text(&subject)))?;
     if let Some((path, page)) = page {
         std::fs::write(path, page).with_context(|| format!("the page {path:?}"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The report, on a terminal with its first line in green for a pair and in red for none.
+fn coloured(report: String) -> String {
+    if !(std::io::stdout().is_terminal() && verbosity::has_colours()) {
+        return report;
+    }
+    let (answer, rest) = report.split_once('\n').unwrap_or((&report, ""));
+    let colour = if answer.contains(": a pair") { 32 } else { 31 };
+    format!("\x1b[1;{colour}m{answer}\x1b[0m\n{rest}")
 }
 
 /// The files that hold the texts: a page must not overwrite them.

@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 
 use super::html::{Escaped, head, made_by, name, settings, table};
 use super::passages::passages_of;
-use super::report::{report, together};
+use super::report::{headline, report};
 use super::subject::{NamedText, Subject};
-use crate::cli::examine::{Examiner, SketchComparison, SketchedText, Specimen, verdict_text, without_sketch};
+use crate::cli::examine::{Examiner, SketchComparison, SketchedText, Specimen, verdict_text};
 use crate::config::Plan;
 use dupflow_connectors::digest::{InputDigest, sha256};
 use dupflow_core::filter::Look;
@@ -28,13 +28,7 @@ pub(super) fn page(subject: &Subject) -> String {
     let mut out = String::new();
     head(&mut out, &format!("{} and {} compared", subject.texts[0].name, subject.texts[1].name));
     out.push_str("<h1>Two documents compared</h1>\n");
-    let answer = match (&compared, &a.sketched, &b.sketched) {
-        (Some(compared), Some(x), Some(y)) => {
-            let copies = (x.id == y.id).then(|| examiner.exact(&a, &b));
-            together(compared, copies, &subject.ruling)
-        }
-        _ => without_sketch(if a.sketched.is_none() { &a } else { &b }).to_owned(),
-    };
+    let answer = headline([&a, &b], &subject.plan, &subject.ruling, &mut examiner);
     let _ = writeln!(out, "<p class=\"answer\">{}</p>", Escaped(&answer));
     for note in &subject.notes {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", Escaped(note));
@@ -44,8 +38,11 @@ pub(super) fn page(subject: &Subject) -> String {
     if let (Some(compared), Some(x), Some(y)) = (&compared, &a.sketched, &b.sketched) {
         evidence(&mut out, &subject.plan, compared, [x, y], &examiner);
     }
-    let _ =
-        writeln!(out, "<h2>Every measure and every sketch</h2>\n<pre>{}</pre>", Escaped(&report(subject)));
+    let _ = writeln!(
+        out,
+        "<h2>Every measure and every sketch</h2>\n<pre>{}</pre>",
+        Escaped(&report(subject, true))
+    );
     provenance(&mut out, subject);
     out.push_str("</body>\n</html>\n");
     out

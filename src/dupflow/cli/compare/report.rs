@@ -7,7 +7,7 @@ use super::subject::{NamedText, PairRuling, Subject};
 use super::{measures, sketches};
 use crate::cli::examine::{Examiner, SketchComparison, Specimen, shares_text, verdict_text, without_sketch};
 use crate::config::Plan;
-use dupflow_core::pair::Overlap;
+use dupflow_core::pair::{Overlap, Similarity};
 use dupflow_core::sketch::SketchKind;
 use dupflow_core::text::Weights;
 use dupflow_core::text::measures::Measure;
@@ -15,11 +15,14 @@ use dupflow_core::text::measures::Measure;
 /// A similarity of equal features may be that much below 1.
 const ROUNDING: f64 = 1e-9;
 
-/// The comparison of two texts with their names.
-pub(super) fn report(Subject { plan, notes, ruling, texts: [a_text, b_text], .. }: &Subject) -> String {
+/// The comparison of two texts with their names, its answer first; `is_whole`: with all other measures, and
+/// all sketches.
+pub(super) fn report(subject: &Subject, is_whole: bool) -> String {
+    let Subject { plan, notes, ruling, texts: [a_text, b_text], .. } = subject;
     let mut examiner = Examiner::new(plan);
     let (a, b) = (examiner.examine(&a_text.text), examiner.examine(&b_text.text));
-    let mut out = format!("pipeline {}, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
+    let mut out = headline([&a, &b], plan, ruling, &mut examiner);
+    let _ = writeln!(out, "\n\npipeline {}, scheme {:016x}", plan.name, plan.scheme.fingerprint());
     notes.iter().for_each(|note| out.extend([note.as_str(), "\n"]));
     for (which, NamedText { name, place, .. }) in [("A", a_text), ("B", b_text)] {
         let _ = write!(out, "{which} is ");
@@ -38,7 +41,7 @@ pub(super) fn report(Subject { plan, notes, ruling, texts: [a_text, b_text], .. 
     row("distinct shingles", &a.distinct(), &b.distinct());
     out.push('\n');
     answer(&mut out, [&a, &b], plan, ruling, &mut examiner);
-    if a.tokens > 0 && b.tokens > 0 {
+    if is_whole && a.tokens > 0 && b.tokens > 0 {
         let own = measures::own_weights(&plan.scheme.text.weights, [&a, &b]);
         measures::table(&mut out, &a, &b, own);
         let weights = own.unwrap_or(&Weights::Tf);
@@ -47,7 +50,43 @@ pub(super) fn report(Subject { plan, notes, ruling, texts: [a_text, b_text], .. 
     out
 }
 
-/// The pipeline's answer for the two texts.
+/// Whether two texts are a pair, how similar they are, and why, in one line.
+pub(super) fn headline(
+    [a, b]: [&Specimen; 2],
+    plan: &Plan,
+    ruling: &PairRuling,
+    examiner: &mut Examiner,
+) -> String {
+    let (Some(x), Some(y), Some(compared)) = (&a.sketched, &b.sketched, examiner.compare_texts(a, b)) else {
+        return without_sketch(emptiest([a, b])).to_owned();
+    };
+    let accepted = compared.verdict.accepted.map(Similarity::get);
+    let found = match accepted {
+        _ if x.id == y.id && examiner.exact(a, b) < 1.0 - ROUNDING => {
+            "a pair by estimate: two texts that differ have one sketch".to_owned()
+        }
+        _ if x.id == y.id => "a pair, of copies".to_owned(),
+        None => format!("no pair: the filter rejects it, the threshold is {}", plan.threshold),
+        Some(_) if compared.shared.is_empty() => {
+            "no pair: no shared block, so that none compares them".into()
+        }
+        Some(_) => "a pair".to_owned(),
+    };
+    let found = match ruling {
+        PairRuling::Rejected(why) => format!("no pair: {why}"),
+        PairRuling::Unknown if accepted.is_some() => format!("{found}, unless pairs.where rejects it"),
+        PairRuling::Allowed | PairRuling::Unknown => found,
+    };
+    format!("{:.3}: {found}", accepted.unwrap_or(compared.estimate))
+}
+
+/// The text with the fewest tokens of those without a sketch.
+fn emptiest(texts: [&Specimen; 2]) -> &Specimen {
+    let without = texts.into_iter().filter(|text| text.sketched.is_none());
+    without.min_by_key(|text| text.tokens).expect("one of them has no sketch")
+}
+
+/// What the pipeline saw of the two texts.
 fn answer(
     out: &mut String,
     [a, b]: [&Specimen; 2],
@@ -55,18 +94,13 @@ fn answer(
     ruling: &PairRuling,
     examiner: &mut Examiner,
 ) {
-    let (Some(x), Some(y), Some(compared)) = (&a.sketched, &b.sketched, examiner.compare_texts(a, b)) else {
-        let without = [a, b].into_iter().filter(|text| text.sketched.is_none());
-        let emptiest = without.min_by_key(|text| text.tokens).expect("one of them has no sketch");
-        let _ = writeln!(out, "{}", without_sketch(emptiest));
-        return;
-    };
-    let copies = (x.id == y.id).then(|| examiner.exact(a, b));
+    let (Some(x), Some(compared)) = (&a.sketched, examiner.compare_texts(a, b)) else { return };
     similarity(out, a, b, &compared, plan, examiner);
     let mut row = |what: &str, value: &str| {
         let _ = writeln!(out, "{what:<28}{value}");
     };
-    row("blocks shared", &format!("{} of {}", compared.shared.len(), x.keys.len()));
+    let blocks = format!("{} of {}; one that is not hot suffices", compared.shared.len(), x.keys.len());
+    row("blocks shared", &blocks);
     row("filter", &verdict_text(&compared.verdict, ["A", "B"], examiner));
     if !plan.scheme.pairs.is_empty() {
         let ruled = match ruling {
@@ -75,33 +109,6 @@ fn answer(
             PairRuling::Unknown => "not applied: the two texts have no fields",
         };
         row("pairs.where", ruled);
-    }
-    row("together", &together(&compared, copies, ruling));
-}
-
-/// Whether two texts are a pair, and why. `copies` is their exact similarity, if they have the same sketch.
-pub(super) fn together(compared: &SketchComparison, copies: Option<f64>, ruling: &PairRuling) -> String {
-    let found = by_sketches(compared, copies);
-    match ruling {
-        PairRuling::Rejected(why) => format!("no pair: {why}"),
-        PairRuling::Unknown if !found.starts_with("no pair") => {
-            format!("{found}, unless pairs.where rejects it")
-        }
-        PairRuling::Allowed | PairRuling::Unknown => found.to_owned(),
-    }
-}
-
-fn by_sketches(compared: &SketchComparison, copies: Option<f64>) -> &'static str {
-    if copies.is_some_and(|exact| exact < 1.0 - ROUNDING) {
-        "one sketch of two texts that differ: a pair, of similarity 1 by estimate"
-    } else if copies.is_some() {
-        "copies of one sketch: a pair of similarity 1"
-    } else if compared.verdict.accepted.is_none() {
-        "no pair: the filter rejects it"
-    } else if compared.shared.is_empty() {
-        "no pair: no shared block, so that the filter is never asked"
-    } else {
-        "a pair, as long as one of the shared blocks is live"
     }
 }
 
@@ -153,7 +160,7 @@ mod tests {
     use super::*;
 
     fn report_of(plan: Plan, texts: [(&str, &str); 2]) -> String {
-        report(&Subject::of_texts(plan, texts.map(|(name, text)| (name.to_owned(), text.to_owned()))))
+        report(&Subject::of_texts(plan, texts.map(|(name, text)| (name.to_owned(), text.to_owned()))), true)
     }
 
     fn tour(a: &str, b: &str) -> String {
@@ -171,7 +178,7 @@ mod tests {
         );
         assert!(text.contains("accepted with similarity 0.6000 at look 4 of 4"), "{text}");
         assert!(
-            text.contains("  a pair, as long as one of the shared blocks is live\n\nevery measure"),
+            text.starts_with("0.600: a pair\n\npipeline tour") && text.contains("\n\nevery measure"),
             "{text}"
         );
     }
@@ -213,10 +220,12 @@ mod tests {
     #[test]
     fn copies_different_texts_and_empty_texts() {
         let copies = tour("one and two", "One, and two.");
-        assert!(copies.contains("  copies of one sketch: a pair of similarity 1\n"), "{copies}");
+        assert!(copies.starts_with("1.000: a pair, of copies\n"), "{copies}");
         let strangers = tour("one and two", "three or four");
-        assert!(strangers.contains("  no pair: the filter rejects it\n"), "{strangers}");
-        assert!(tour("one and two", "?!").ends_with("has no sketch and is in no pair\n"));
+        assert!(strangers.starts_with("0.000: no pair: the filter rejects it"), "{strangers}");
+        assert!(
+            tour("one and two", "?!").starts_with("a text without a token has no sketch and is in no pair\n")
+        );
     }
 
     /// Values computed by hand for a a b and a b b c, by words.
@@ -253,7 +262,7 @@ mod tests {
         assert!(weighted.contains("  weighted Jaccard of tf-idf    0.4157\n"), "{weighted}");
         // By ln(N / (df + 1)) no shingle of two texts has a weight.
         let paper = report_by("paper");
-        assert!(paper.contains("\na text whose shingles all weigh 0 has no sketch"), "{paper}");
+        assert!(paper.starts_with("a text whose shingles all weigh 0 has no sketch"), "{paper}");
         assert!(paper.contains("\n> cws ") && !paper.contains("of tf-idf"), "{paper}");
     }
 }

@@ -65,9 +65,9 @@ impl TextComparison {
         self.subject.plan.scheme.measure()
     }
 
-    /// What `dupflow compare` prints.
+    /// What `dupflow compare --all` prints.
     pub fn text(&self) -> String {
-        report::report(&self.subject)
+        report::report(&self.subject, true)
     }
 
     /// The page that `dupflow compare --html` writes.
