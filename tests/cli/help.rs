@@ -110,3 +110,17 @@ fn version_and_no_command() {
     assert_eq!((nothing.code, nothing.out.as_str()), (2, ""));
     assert!(nothing.err.contains("Usage: dupflow"), "{nothing:?}");
 }
+
+/// An editor reads the schema: it is JSON, and knows the tables.
+#[test]
+fn schemas_are_printed() {
+    for (file, table, key) in [("pipeline", "sketch", "kind"), ("deployment", "source", "topic")] {
+        let printed = dupflow(["check", "--schema", file]);
+        assert_eq!((printed.code, printed.err.as_str()), (0, ""), "{printed:?}");
+        let schema: serde_json::Value = serde_json::from_str(&printed.out).unwrap();
+        let described = &schema["properties"][table]["properties"][key]["description"];
+        assert!(described.as_str().is_some_and(|text| text.contains("Expected: ")), "{file}: {described}");
+    }
+    let beside = dupflow(["check", "--schema", "pipeline", "-c", "x.toml"]);
+    assert_eq!(beside.code, 2, "{beside:?}");
+}

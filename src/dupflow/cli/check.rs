@@ -9,7 +9,7 @@ use super::arguments::problems::Problems;
 use super::arguments::reference;
 use super::arguments::views;
 use super::run::{deployment_file, note_conflicts, written_by};
-use crate::config::{DatabaseSource, Deployment, TablesPlace, WatchConfig};
+use crate::config::{ConfigFile, DatabaseSource, Deployment, TablesPlace, WatchConfig};
 use crate::forecast;
 use crate::pipeline;
 use crate::plural::counted;
@@ -36,6 +36,13 @@ pub struct Args {
     /// Those that the deployment names. Nothing is written.
     #[arg(long)]
     pub connect: bool,
+
+    /// Print the JSON Schema of such files instead, for an editor.
+    ///
+    /// An editor that knows JSON Schemas of TOML files (Taplo, Even Better TOML) then completes keys, shows
+    /// their texts and marks what is wrong: a first line `#:schema ./deployment.json` names the schema.
+    #[arg(long, value_enum, value_name = "FILE", exclusive = true)]
+    pub schema: Option<ConfigFile>,
 }
 
 /// Connects to the broker and describes its topics.
@@ -133,6 +140,10 @@ fn note_kept(deployment: &Deployment, problems: &mut Problems) {
 /// # Errors
 /// All problems of the pipeline and the deployment.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+    if let Some(file) = args.schema.filter(|_| problems.is_empty()) {
+        super::print(&format!("{:#}\n", file.schema()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut plan = problems.take(args.pipeline.load_of_documents());
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = args.config.as_ref().map(|path| Deployment::load(path, &environment)).transpose();

@@ -19,6 +19,7 @@
 
 mod deployment;
 mod pipeline;
+mod schema;
 mod settings;
 
 pub use deployment::{
@@ -30,4 +31,5 @@ pub use deployment::{
     WatchConfig, fields_of, without_monitor,
 };
 pub use pipeline::{BUILT_IN, BlockingPlan, Draft, FilterPlan, FrozenTables, Plan};
+pub use schema::ConfigFile;
 pub use settings::{ConfigError, Origin, Problem, ProblemKind, size};

@@ -22,7 +22,6 @@ mod views;
 mod watch;
 
 pub use deployment::{Deployment, MOST_WORKERS};
-#[cfg(test)]
 pub(in crate::config) use keys::KEYS;
 pub use logging::{LogFormat, LogLevel};
 pub use monitor::{MonitorConfig, without_monitor};
