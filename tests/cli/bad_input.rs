@@ -56,10 +56,7 @@ fn every_bad_line_is_counted_reported_and_kept() {
         let place_of_record = "bad record in \"feed\", line 2: ";
         let warning = run.err.lines().find(|printed| printed.contains(place_of_record));
         assert!(warning.is_some_and(|warning| warning.contains(message)), "{shown}: {run:?}");
-        assert!(
-            run.err.contains(&format!("bad         1 record is no event: 1 {reason}\n")),
-            "{shown}: {run:?}"
-        );
+        assert!(run.err.contains(&format!("bad         1 record: 1 {reason}\n")), "{shown}: {run:?}");
         assert_eq!(std::fs::read(place.path("dead")).unwrap(), [line, b"\n"].concat(), "{shown}");
     }
 
@@ -73,7 +70,7 @@ fn every_bad_line_is_counted_reported_and_kept() {
     });
     assert_eq!(stats["bad_records"], expected);
     assert_eq!(run.err.matches("further ones of this reason are only counted").count(), 11, "{run:?}");
-    assert!(run.err.contains("\nbad         19 records are no events: 4 bad_id, 1 bad_op, "), "{run:?}");
+    assert!(run.err.contains("\nbad         19 records: 4 bad_id, 1 bad_op, "), "{run:?}");
 }
 
 #[test]

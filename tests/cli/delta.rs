@@ -272,10 +272,10 @@ fn columns_are_those_of_the_version() {
     table.commit(1, &[about(&[("id", "id"), ("text", "none"), ("op", "text"), ("late", "late")])]);
     // The column that files call "text" is that of operations now, and no row has a text.
     let run = table.0.run("replay --emit pairs --op-field= t");
-    assert!(run.code == 1 && run.err.contains("are no events: 40 missing_text"), "{run:?}");
+    assert!(run.code == 1 && run.err.contains("bad         40 records: 40 missing_text"), "{run:?}");
     table.commit(2, &[about(&[("late", "late"), ("body", "text")])]);
     let run = table.0.run("replay --emit pairs --id-field late --text-field body t");
-    assert!(run.code == 1 && run.err.contains("are no events: 40 missing_id"), "{run:?}");
+    assert!(run.code == 1 && run.err.contains("bad         40 records: 40 missing_id"), "{run:?}");
     let (run, stats) = table.0.replay("--emit pairs --ids file --text-field body t");
     assert_eq!((run.code, &stats["documents"]), (0, &json!(ROWS)), "{run:?}");
 }

@@ -421,8 +421,8 @@ fn bad_records_are_bounded() {
             let run = place.run(&format!("replay --emit {emit} {output}feed.jsonl"));
             assert_eq!((run.code, run.out.as_str()), (1, ""), "{emit}: {run:?}");
             let message = "1 of 4 records are bad (1 not_json; bad record in \"feed.jsonl\", line 2: not a \
-                complete JSON value (not_json)), a share of more than 0, and the list would say nothing of \
-                their documents: dead letters keep them, --max-bad 0.25 (source.max_bad) allows them";
+                complete JSON value (not_json)), more than the allowed share of 0, and the list would leave \
+                their documents out: dead letters keep them, --max-bad 0.25 (source.max_bad) allows them";
             assert!(run.err.contains(message), "{run:?}");
             assert!(!place.path("list.jsonl").exists() && !place.path("list.csv").exists());
         }

@@ -31,19 +31,18 @@ fn every_built_in_pipeline_is_named() {
     for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/pipelines")).expect("a folder") {
         let name = file.expect("a file").path();
         let name = name.file_stem().and_then(|stem| stem.to_str()).expect("a name");
-        assert!(
-            help.contains(&format!(" {name},"))
-                || help.contains(&format!(" {name})"))
-                || help.contains(&format!("({name},")),
-            "{name}"
-        );
+        assert!(help.contains(&format!(" {name},")) || help.contains(&format!(" {name}. ")), "{name}");
     }
 }
 
 #[test]
 fn every_command_explains_its_options() {
-    let pipeline =
-        ["-p, --pipeline <PIPELINE>", "[default: minhash]", "--set <KEY=VALUE>", "--set threshold=0.7"];
+    let pipeline = [
+        "-p, --pipeline <PIPELINE>",
+        "[default: minhash]",
+        "--set <KEY=VALUE>",
+        "-t, --threshold <SIMILARITY>",
+    ];
     let replay = [
         "[INPUT]...",
         "-o, --output <PLACE>",

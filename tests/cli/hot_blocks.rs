@@ -277,6 +277,6 @@ fn meetings_of_one_template_end_in_their_blocks() {
         // What is left is within the distance.
         assert!(compared < 2 * expected.len() as u64, "{options}: {compared} compared, {stats}");
         assert!(stats["rejected_in_blocks"].as_u64() > Some(count * count / 2), "{stats}");
-        assert!(run.err.contains(" by all words; "), "{}", run.err);
+        assert!(run.err.contains(" by all words, "), "{}", run.err);
     }
 }

@@ -475,7 +475,7 @@ fn a_list_is_summed_up() {
     place.file("f.jsonl", feed.iter().map(|(id, text)| upsert(id, text)).collect::<String>());
     for emit in ["keep", "remove", "documents", "removed-documents"] {
         let (run, stats) = place.replay(&format!("--emit {emit} f.jsonl -o out.jsonl"));
-        assert!(run.err.contains("list        2 documents kept, 1 removed, by smallest\n"), "{run:?}");
+        assert!(run.err.contains("list        2 documents kept, 1 removed (rule: smallest)\n"), "{run:?}");
         assert!(run.err.contains("pairs       1 alive, 1 delta: 1 insert\n"), "{run:?}");
         assert_eq!(
             stats["listed"],
@@ -486,7 +486,7 @@ fn a_list_is_summed_up() {
         let (run, stats) = place.replay(&format!("--emit {emit} --set text.split=line f.jsonl -o out.jsonl"));
         let bytes = first.len();
         assert!(
-            run.err.contains(&format!("list        2 units kept, 1 removed with {bytes} B, by ")),
+            run.err.contains(&format!("list        2 units kept, 1 removed with {bytes} B (rule: ")),
             "{run:?}"
         );
         assert_eq!(stats["listed"]["removed_bytes"], bytes);

@@ -149,7 +149,7 @@ fn items_are_matched_as_pages_change() {
     place.file("new.jsonl", "oops\n");
     deployment(&place, 1, "[sink]\npath = \"other.jsonl\"\n");
     let run = place.run("run -p decontaminate -c run.toml");
-    assert!(run.err.contains("1 record is no event"), "{run:?}");
+    assert!(run.err.contains("bad         1 record: 1 not_json"), "{run:?}");
 }
 
 #[test]

@@ -548,3 +548,30 @@ fn a_wrong_size_is_the_only_problem() {
         assert!(run.err.contains("expected a size, as in \"512MiB\", "), "{run:?}");
     }
 }
+
+/// `-t` is a number, and counts more than another threshold.
+#[test]
+fn a_threshold_is_typed_in_one_way() {
+    let place = Place::new();
+    for (typed, threshold) in [
+        ("-t 0.9", "0.9"),
+        ("-t .7", "0.7"),
+        ("--threshold=1", "1"),
+        ("-t 0.7 -t 0.9", "0.9"),
+        ("--set threshold=0.6 -t 0.9", "0.9"),
+        ("-t 0.9 --set threshold=0.6", "0.9"),
+        ("--set threshold=0.6", "0.6"),
+    ] {
+        let plan = place.run(&format!("plan {typed}"));
+        let said = format!("of similarity {threshold} or more");
+        assert!(plan.code == 0 && plan.out.contains(&said), "{typed}: {plan:?}");
+    }
+    for typed in ["--threshold=", "-t 0", "-t 2", "-t -0.5", "-t NaN", "-t 0,7"] {
+        let refused = place.run(&format!("plan {typed}"));
+        assert!(
+            refused.code == 2 && refused.err.contains("expected a number above 0 and at most 1"),
+            "{refused:?}"
+        );
+        assert!(refused.err.contains("--threshold <SIMILARITY>"), "{refused:?}");
+    }
+}

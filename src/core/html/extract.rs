@@ -70,10 +70,10 @@ impl Default for OpenCounts {
 impl Extractor {
     /// The text of the content of a page, or of its first [`MOST_BYTES`].
     pub fn text(&mut self, page: &str) -> &str {
-        self.read(page, &[])
+        self.read(&page[..page.floor_char_boundary(MOST_BYTES)], &[])
     }
 
-    /// The text of a part of a page, all of which is content.
+    /// The text of a part of a page, as if it were in its article.
     pub fn fragment(&mut self, part: &str) -> &str {
         self.read(part, &[Holder::Article])
     }
@@ -94,7 +94,6 @@ impl Extractor {
     }
 
     fn read(&mut self, markup: &str, inside: &[Holder]) -> &str {
-        let markup = &markup[..markup.floor_char_boundary(MOST_BYTES)];
         self.text.clear();
         self.open.clear();
         (self.separator, self.visibility, self.counts) =

@@ -1,21 +1,22 @@
-//! Recognizing markup in a text that is no page, as columns of tables hold it.
+//! Markup in a text that is no page, as columns of tables hold it.
+//!
+//! Much of what looks like a tag in such a text is none: `Vec<String>`, `a <b && c> d`, a `<title>` that a
+//! sentence is about. So a tag counts only if HTML has an element of its name, in lower or in upper case, if
+//! its attributes look like some and, where the content of the element is left out, if it has an end tag too.
+//! Everything else stays text: no text is lost by what is no markup.
+//!
+//! Cost is linear in the text.
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use super::elements::{Element, Holder};
 use super::entities::reference;
-use super::scan::{MarkupPiece, Scanner};
+use super::scan::{Attributes, MarkupPiece, ScannedPart, Scanner};
 
-/// The names of the elements of HTML; also of those that the standard calls obsolete.
-const ELEMENTS: &str = "\
-    a abbr acronym address applet area article aside audio b base bdi bdo big blink blockquote body br \
-    button canvas caption center cite code col colgroup data datalist dd del details dfn dialog dir \
-    div dl dt em embed fieldset figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 \
-    head header hgroup hr html i iframe img input ins kbd label legend li link main map mark marquee \
-    math menu meta meter nav nobr noembed noframes noscript object ol optgroup option output p param \
-    picture plaintext pre progress q rb rp rt ruby s samp script search section select slot small \
-    source span strike strong style sub summary sup svg table tbody td template textarea tfoot th \
-    thead time title tr track tt u ul var video wbr xmp";
-
-/// Whether a text has markup: a whole tag of an element of HTML, a comment, or a reference that ends with a
-/// semicolon, as `&amp;` or `&#39;`.
+/// Whether a text has markup: a whole tag of an element of HTML, a whole comment, or a reference that ends
+/// with a semicolon, as `&amp;` or `&#39;`.
 ///
 /// `a < b`, `Vec<String>`, `<name@example.org>` and `AT&T` are none.
 ///
@@ -26,59 +27,217 @@ const ELEMENTS: &str = "\
 /// assert!(!has_markup("1 < 2 && Vec<String> <a@b.org>"));
 /// ```
 pub fn has_markup(text: &str) -> bool {
-    // Most texts have neither.
-    if !text.bytes().any(|byte| matches!(byte, b'<' | b'&')) {
-        return false;
-    }
-    let is_reference = |part: &str, at: usize| {
-        reference(&part[at..]).is_some_and(|(_, length)| part[at..at + length].ends_with(';'))
-    };
-    text.split_once("<!--").is_some_and(|(_, rest)| rest.contains("-->"))
-        || Scanner::new(text.as_bytes()).any(|piece| match piece {
-            MarkupPiece::Start { name, .. } | MarkupPiece::End(name) => is_element(&text.as_bytes()[name]),
-            MarkupPiece::Text(range) => {
-                let part = &text[range];
-                part.match_indices('&').any(|(at, _)| is_reference(part, at))
-            }
-        })
+    fragment(text).is_some()
 }
 
-/// Whether HTML has an element of this name, in any case.
-fn is_element(name: &[u8]) -> bool {
-    ELEMENTS.split(' ').any(|element| element.as_bytes().eq_ignore_ascii_case(name))
+/// The text as markup for [`Extractor::fragment`](super::Extractor::fragment): what is no markup in it is
+/// escaped. `None` if it has none.
+pub fn fragment(text: &str) -> Option<Cow<'_, str>> {
+    // Most texts have neither.
+    if !text.bytes().any(|byte| matches!(byte, b'<' | b'&')) {
+        return None;
+    }
+    let (mut has_markup, mut literal) = (false, Vec::new());
+    let (mut scanner, ends) = (Scanner::new(text.as_bytes()), EndTags::new(text));
+    loop {
+        let first = scanner.at();
+        let Some(part) = scanner.part() else { break };
+        let is_markup = match part {
+            ScannedPart::Piece(MarkupPiece::Text(range)) => {
+                has_markup |= has_reference(&text[range]);
+                continue;
+            }
+            ScannedPart::Piece(MarkupPiece::Start { name, attributes, .. }) => {
+                let name = &text.as_bytes()[name];
+                let is_tag = has_element(name)
+                    && are_attributes(&text.as_bytes()[attributes])
+                    && ends.may_leave_out(name, scanner.at());
+                if is_tag {
+                    pass_content(name, &mut scanner);
+                }
+                is_tag
+            }
+            ScannedPart::Piece(MarkupPiece::End(name)) => has_element(&text.as_bytes()[name]),
+            ScannedPart::Passed(range) => is_whole(&text[range]),
+        };
+        has_markup |= is_markup;
+        if !is_markup {
+            let angles = text[first..scanner.at()].match_indices('<');
+            literal.extend(angles.map(|(at, _)| first + at));
+        }
+    }
+    has_markup.then(|| escaped(text, &literal))
+}
+
+/// The text with a reference in the place of each of these `<`.
+fn escaped<'t>(text: &'t str, angles: &[usize]) -> Cow<'t, str> {
+    if angles.is_empty() {
+        return text.into();
+    }
+    let (mut out, mut from) = (String::with_capacity(text.len() + 3 * angles.len()), 0);
+    for at in angles {
+        out.push_str(&text[from..*at]);
+        out.push_str("&lt;");
+        from = at + 1;
+    }
+    out.push_str(&text[from..]);
+    out.into()
+}
+
+/// Whether a text has a reference with its semicolon.
+fn has_reference(text: &str) -> bool {
+    let is_whole = |(at, _): (usize, &str)| {
+        reference(&text[at..]).is_some_and(|(_, length)| text[at..at + length].ends_with(';'))
+    };
+    text.match_indices('&').any(is_whole)
+}
+
+/// Whether what the scanner passes over is a whole comment, or the head of a page or of XML.
+fn is_whole(passed: &str) -> bool {
+    let has_prefix =
+        |prefix: &str| passed.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix));
+    passed.len() > 4 && passed.starts_with("<!--") && passed.ends_with('>')
+        || passed.ends_with('>') && (has_prefix("<!doctype") || has_prefix("<?xml"))
+}
+
+/// Passes over the content of an element in which there is no markup.
+fn pass_content(name: &[u8], scanner: &mut Scanner<'_>) {
+    match Element::from_name(name) {
+        Element::Raw | Element::Shown => drop(scanner.raw(name)),
+        Element::Script => drop(scanner.script()),
+        _ => {}
+    }
+}
+
+/// Whether what stands behind the name of a tag looks like attributes.
+fn are_attributes(bytes: &[u8]) -> bool {
+    let may_begin = |byte: u8| byte.is_ascii_alphabetic() || b"_:@#*[(".contains(&byte);
+    let may_follow = |byte: &u8| byte.is_ascii_alphanumeric() || b"_:@#*[]()-.".contains(byte);
+    Attributes::new(bytes).all(|(name, _)| may_begin(name[0]) && name.iter().all(may_follow))
+}
+
+/// The end tags of elements whose content is left out: for each name the byte where the last one begins.
+struct EndTags(BTreeMap<Vec<u8>, usize>);
+
+impl EndTags {
+    fn new(text: &str) -> Self {
+        let mut ends = BTreeMap::new();
+        for (at, _) in text.match_indices("</") {
+            let name = letters(&text.as_bytes()[at + 2..]).to_ascii_lowercase();
+            if is_left_out(&name) || name == b"ruby" {
+                ends.insert(name, at);
+            }
+        }
+        Self(ends)
+    }
+
+    /// Whether the content of an element that begins at a byte may be left out, if it would be: it ends.
+    fn may_leave_out(&self, name: &[u8], from: usize) -> bool {
+        let name = name.to_ascii_lowercase();
+        let ends = |of: &[u8]| self.0.get(of).is_some_and(|end| *end >= from);
+        let is_of_ruby = matches!(Element::from_name(&name), Element::Holder(Holder::Rp | Holder::Rt));
+        !is_left_out(&name) || ends(&name) || is_of_ruby && ends(b"ruby")
+    }
+}
+
+/// The letters and digits at the beginning.
+fn letters(bytes: &[u8]) -> &[u8] {
+    // No name is longer.
+    let end = bytes.iter().take(16).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    &bytes[..end]
+}
+
+/// Whether the content of the element of this name is left out, or not markup.
+fn is_left_out(name: &[u8]) -> bool {
+    match Element::from_name(name) {
+        Element::Raw | Element::Script | Element::Shown | Element::Plaintext => true,
+        // A header in a fragment is content.
+        Element::Holder(holder) => holder.is_left_out() && holder != Holder::Header,
+        Element::Inline | Element::Break | Element::Block => false,
+    }
+}
+
+/// The names of the elements of documents in HTML, obsolete ones too.
+const ELEMENTS: &str = "\
+    a abbr acronym address applet area article aside audio b base basefont bdi bdo bgsound big blink \
+    blockquote body br button canvas caption center cite code col colgroup data datalist dd del details \
+    dfn dialog dir div dl dt em embed fieldset figcaption figure font footer form frame frameset h1 h2 \
+    h3 h4 h5 h6 head header hgroup hr html i iframe img input ins isindex kbd keygen label legend li \
+    link listing main map mark marquee math menu menuitem meta meter multicol nav nextid nobr noembed \
+    noframes noscript object ol optgroup option output p param picture plaintext pre progress q rb rp \
+    rt rtc ruby s samp script search section select slot small source spacer span strike strong style \
+    sub summary sup svg table tbody td template textarea tfoot th thead time title tr track tt u ul var \
+    video wbr xmp";
+
+static NAMES: LazyLock<BTreeSet<&[u8]>> = LazyLock::new(|| ELEMENTS.split(' ').map(str::as_bytes).collect());
+
+/// Whether HTML has an element of this name, which is in lower or in upper case.
+fn has_element(name: &[u8]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let is_of_one_case = lower == name || !name.iter().any(u8::is_ascii_lowercase);
+    is_of_one_case && NAMES.contains(&*lower)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::Extractor;
+    use crate::html::{Extractor, MOST_BYTES};
+
+    fn read(text: &str) -> Option<String> {
+        fragment(text).map(|markup| Extractor::default().fragment(&markup).to_owned())
+    }
 
     #[test]
     fn markup_is_found_in_texts_that_are_no_pages() {
-        for (text, read) in [
+        for (text, expected) in [
             ("<p>Fish <b>&amp;</b> chips</p><p>Tea", "Fish & chips\nTea"),
             ("one<br>two<BR/>three", "one\ntwo\nthree"),
             ("price &lt; 5 &euro;", "price < 5 €"),
-            ("a<!-- b -->c", "ac"),
+            ("a<!-- b -->c<!---->d<!-- e --!>f", "acdf"),
             ("closed</div>", "closed"),
-            ("<header>kept</header><script>left out</script>", "kept"),
+            ("<header>kept</header><script>if (a<b) '</p>'</script>", "kept"),
             ("तर्क &#39;क&#x27; <em>🎉</em>", "तर्क 'क' 🎉"),
+            ("<td colspan=2 [x]='y' @click=\"z\">cell</td>", "cell"),
+            ("<listing>one two</listing> <ruby>漢<rt>かん</ruby>字", "one two\n漢字"),
+            ("<nav>left out</nav>kept", "kept"),
         ] {
-            assert!(has_markup(text), "{text}");
-            assert_eq!(Extractor::default().fragment(text), read);
+            assert_eq!(read(text).as_deref(), Some(expected), "{text}");
         }
+    }
+
+    /// What is no markup stays, also in a text that has some.
+    #[test]
+    fn what_only_looks_like_a_tag_stays() {
         for text in [
             "",
             "a < b > c",
             "a<b",
             "Vec<String>",
+            "List<Object> x = Map<Title, Select<Button>>",
             "<a@b.org>",
             "AT&T; x&y=1",
             "&amp",
             "<!-- open",
-            "<unk> <3",
+            "<unk> <3 I </3 you > all",
+            "In HTML the <title> element names the page",
+            "Use `<script>` to load code, then call it",
+            "<textarea> fields and <select> boxes",
+            "for (i=0;i<b && c>d;i++) x += y",
+            "<![CDATA[ text ]]>",
+            "<a href=\"x>no end",
         ] {
-            assert!(!has_markup(text), "{text}");
+            assert_eq!(read(text), None, "{text}");
+            // A browser takes a reference without its semicolon too.
+            let kept = if text == "&amp" { "&" } else { text };
+            let beside = read(&format!("<br>and &amp; so on <br>{text}"));
+            assert_eq!(beside.as_deref(), Some(format!("and & so on\n{kept}").trim_end()), "{text}");
         }
+    }
+
+    /// The limit of pages is none of other texts.
+    #[test]
+    fn a_long_text_is_read_to_its_end() {
+        let text = format!("x &amp; {} end", "word ".repeat(MOST_BYTES / 5));
+        assert!(text.len() > MOST_BYTES && read(&text).unwrap().ends_with("word end"));
     }
 }

@@ -49,7 +49,7 @@ use std::borrow::Cow;
 pub use article::{ArticleFinder, MOST_ATTRIBUTES, MOST_DEPTH, MOST_ELEMENTS};
 pub use charset::{GUESS_BYTES, META_BYTES, decode};
 pub use extract::Extractor;
-pub use fragment::has_markup;
+pub use fragment::{fragment, has_markup};
 
 /// The most bytes of a page that are read, inclusive: 4 MiB. The rest is ignored.
 pub const MOST_BYTES: usize = 4 << 20;

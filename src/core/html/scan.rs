@@ -35,6 +35,15 @@ pub(super) enum MarkupPiece {
     End(Range<usize>),
 }
 
+/// A part of markup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ScannedPart {
+    /// A piece.
+    Piece(MarkupPiece),
+    /// A comment, a doctype, a declaration or an unfinished tag.
+    Passed(Range<usize>),
+}
+
 /// Iterates over the pieces of markup.
 #[derive(Debug)]
 pub(super) struct Scanner<'m> {
@@ -48,9 +57,25 @@ impl<'m> Scanner<'m> {
     }
 
     /// The byte at which the next piece begins.
-    #[cfg(feature = "article")]
     pub(super) const fn at(&self) -> usize {
         self.at
+    }
+
+    /// The next part, also one that is no piece.
+    pub(super) fn part(&mut self) -> Option<ScannedPart> {
+        let first = self.at;
+        let is_letter = |at: usize| self.markup.get(at).is_some_and(u8::is_ascii_alphabetic);
+        let piece = match (self.markup.get(first)?, self.markup.get(first + 1)) {
+            (b'<', Some(_)) if is_letter(first + 1) => self.tag(first + 1, false),
+            (b'<', Some(b'/')) if is_letter(first + 2) => self.tag(first + 2, true),
+            (b'<', Some(b'!' | b'?')) => self.pass_over(),
+            (b'<', Some(b'/')) if first + 2 < self.markup.len() => self.pass_over(),
+            _ => {
+                self.at = self.next_of(first + 1, b'<').unwrap_or(self.markup.len());
+                Some(MarkupPiece::Text(first..self.at))
+            }
+        };
+        Some(piece.map_or(ScannedPart::Passed(first..self.at), ScannedPart::Piece))
     }
 
     /// Takes the rest, which is not markup.
@@ -116,13 +141,14 @@ impl<'m> Scanner<'m> {
     }
 
     /// Skips a comment, declaration or bogus end tag, which begins with `<!`, `<?` or `</`.
-    fn pass_over(&mut self) {
+    fn pass_over(&mut self) -> Option<MarkupPiece> {
         let end = if self.markup[self.at..].starts_with(b"<!--") {
             self.comment_end()
         } else {
             self.next_of(self.at + 2, b'>').map(|end| end + 1)
         };
         self.at = end.unwrap_or(self.markup.len());
+        None
     }
 
     /// The end of the comment that begins here.
@@ -166,17 +192,8 @@ impl Iterator for Scanner<'_> {
 
     fn next(&mut self) -> Option<MarkupPiece> {
         loop {
-            let first = self.at;
-            let is_letter = |at: usize| self.markup.get(at).is_some_and(u8::is_ascii_alphabetic);
-            match (self.markup.get(first)?, self.markup.get(first + 1)) {
-                (b'<', Some(_)) if is_letter(first + 1) => return self.tag(first + 1, false),
-                (b'<', Some(b'/')) if is_letter(first + 2) => return self.tag(first + 2, true),
-                (b'<', Some(b'!' | b'?')) => self.pass_over(),
-                (b'<', Some(b'/')) if first + 2 < self.markup.len() => self.pass_over(),
-                _ => {
-                    self.at = self.next_of(first + 1, b'<').unwrap_or(self.markup.len());
-                    return Some(MarkupPiece::Text(first..self.at));
-                }
+            if let ScannedPart::Piece(piece) = self.part()? {
+                return Some(piece);
             }
         }
     }

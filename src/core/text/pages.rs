@@ -9,7 +9,7 @@ use super::rules::{Html, TextRules};
 use crate::doc::FIELD_SEPARATOR;
 #[cfg(feature = "article")]
 use crate::html::ArticleFinder;
-use crate::html::{Extractor, has_markup, is_page};
+use crate::html::{Extractor, fragment, has_markup, is_page};
 
 /// Reads parts by one rule; reuses its buffers.
 #[derive(Debug)]
@@ -40,10 +40,10 @@ impl PageReader {
     pub(super) fn read<'t>(&'t mut self, part: &'t str) -> &'t str {
         match self {
             Self::None => part,
-            Self::Fragments(extractor) => match (is_page(part), has_markup(part)) {
-                (true, _) => extractor.text(part),
-                (false, true) => extractor.fragment(part),
-                (false, false) => part,
+            Self::Fragments(extractor) => match fragment(part) {
+                _ if is_page(part) => extractor.text(part),
+                Some(markup) => extractor.fragment(&markup),
+                None => part,
             },
             _ if !is_page(part) => part,
             Self::Text(extractor) => extractor.text(part),

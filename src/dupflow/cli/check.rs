@@ -31,9 +31,9 @@ pub struct Args {
     #[arg(short, long, value_name = "CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Also look whether inputs, folders, brokers and databases are there.
+    /// Also look whether what the deployment names is there.
     ///
-    /// Those that the deployment names. Nothing is written.
+    /// Inputs, folders, brokers and databases. Nothing is written.
     #[arg(long)]
     pub connect: bool,
 

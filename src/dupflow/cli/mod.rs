@@ -125,16 +125,17 @@ pub enum Command {
 pub struct PipelineArgs {
     /// A built-in pipeline, or a pipeline file [default: minhash].
     ///
-    /// Built in: (minhash, exact, simhash, sectional, weighted, onebit, assured, contained, decontaminate,
-    /// fingerprint, paper, tour). A file has a "/" or ends in ".toml".
+    /// Built in: minhash, exact, simhash, sectional, weighted, onebit, assured, contained, decontaminate,
+    /// fingerprint, paper, tour. A file has a "/" or ends in ".toml".
     #[arg(short, long, value_name = "PIPELINE", default_value = BUILT_IN[0].0, hide_default_value = true)]
     pub pipeline: String,
 
     /// The least similarity of a pair, inclusive, as in 0.7.
     ///
-    /// The same as --set threshold=0.7 [default: that of the pipeline; 0.8 for minhash].
-    #[arg(short, long, value_name = "SIMILARITY", allow_negative_numbers = true)]
-    pub threshold: Option<String>,
+    /// In the place of any other threshold, also of --set [default: that of the pipeline; 0.8 for minhash].
+    #[arg(short, long, value_name = "SIMILARITY", allow_negative_numbers = true, overrides_with = "threshold",
+        value_parser = arguments::threshold)]
+    pub threshold: Option<f64>,
 
     /// Set one key of the pipeline, as in --set sketch.size=512.
     ///
@@ -155,8 +156,7 @@ impl PipelineArgs {
 
     /// All settings of the pipeline that were typed; of two of one key the last counts.
     fn overrides(&self) -> Vec<String> {
-        let threshold = self.threshold.iter().map(|typed| format!("threshold={typed}"));
-        threshold.chain(self.overrides.iter().cloned()).collect()
+        arguments::overrides(&self.overrides, self.threshold)
     }
 
     /// The plan, for a command that compares whole documents.

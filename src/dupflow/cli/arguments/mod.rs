@@ -14,4 +14,4 @@ pub(in crate::cli) mod written;
 
 #[cfg(feature = "lab")]
 pub(super) use parse::at_least_one;
-pub(super) use parse::{AnswerParser, read, share, workers};
+pub(super) use parse::{AnswerParser, overrides, read, share, threshold, workers};

@@ -51,6 +51,18 @@ pub(in crate::cli) fn share(typed: &str) -> Result<f64, String> {
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
+/// A threshold.
+pub(in crate::cli) fn threshold(typed: &str) -> Result<f64, String> {
+    let threshold = typed.parse().ok().filter(|threshold| *threshold > 0.0 && *threshold <= 1.0);
+    threshold.ok_or_else(|| "expected a number above 0 and at most 1".to_owned())
+}
+
+/// Settings as they were typed, the threshold of an option last: it counts.
+pub(in crate::cli) fn overrides(typed: &[String], threshold: Option<f64>) -> Vec<String> {
+    let threshold = threshold.iter().map(|threshold| format!("threshold={threshold:?}"));
+    typed.iter().cloned().chain(threshold).collect()
+}
+
 /// Parses `typed`, with the program's name first. Returns what was accepted, and the problems.
 ///
 /// # Errors

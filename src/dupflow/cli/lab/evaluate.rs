@@ -101,7 +101,9 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Whole pipelines")]
 pub struct PipelineStudyArgs {
-    /// A feed (.jsonl, also compressed) or a folder whose files are documents; repeatable, read in order.
+    /// The corpus: a feed, or a folder of documents.
+    ///
+    /// A feed is .jsonl, also compressed. May be given several times: inputs are read in order.
     #[arg(long, value_name = "INPUT")]
     pub corpus: Vec<PathBuf>,
 

@@ -86,11 +86,13 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
 
-    /// Make a labelled corpus instead, and write the labels to this file: lines of an id and its label,
-    /// separated by a tab. Documents with the same label are made from one original. The id names the level:
-    /// copy; edit-1, -2, -5, -10, -20 (edited words in a hundred); moved (paragraphs in another order); light
-    /// (5 words in a hundred, two paragraphs change places); heavy (25 words in a hundred, paragraphs in
-    /// another order); mixed (half of the paragraphs are new); unrelated (with a label of its own).
+    /// Make a labelled corpus, with its labels in this file.
+    ///
+    /// It has lines of an id and its label, separated by a tab. Documents with the same label are made
+    /// from one original. The id names the level: copy; edit-1, -2, -5, -10, -20 (edited words in a
+    /// hundred); moved (paragraphs in another order); light (5 words in a hundred, two paragraphs change
+    /// places); heavy (25 words in a hundred, paragraphs in another order); mixed (half of the paragraphs
+    /// are new); unrelated (with a label of its own).
     #[arg(long, value_name = "FILE", conflicts_with_all = OF_FEEDS)]
     pub labels: Option<PathBuf>,
 
@@ -104,8 +106,9 @@ pub struct Args {
     #[arg(long, value_name = "N", conflicts_with_all = OTHERS)]
     pub rounds: Option<u64>,
 
-    /// With --family or --rounds: the share of documents that are deleted at the end, in random order; from 0
-    /// to 1 [default: 0].
+    /// The share of documents that are deleted at the end.
+    ///
+    /// With --family or --rounds, in random order; from 0 to 1 [default: 0].
     #[arg(long, value_name = "SHARE", conflicts_with_all = OTHERS)]
     pub drop: Option<f64>,
 
@@ -117,7 +120,9 @@ pub struct Args {
     #[arg(long, value_name = "N", requires = "labels", default_value_t = Labelled::default().topics)]
     pub topics: usize,
 
-    /// With --labels: the share of documents that are unrelated to all others, from 0 to 1.
+    /// The share of documents that are like no others.
+    ///
+    /// With --labels; from 0 to 1.
     #[arg(long, value_name = "SHARE", requires = "labels", default_value_t = Labelled::default().unrelated)]
     pub unrelated: f64,
 
@@ -193,7 +198,9 @@ pub struct FeedArgs {
     #[arg(long, value_name = "EXPONENT", default_value_t = Params::default().zipf)]
     pub zipf: f64,
 
-    /// Number of recent documents that can still be copied, edited, repeated or deleted.
+    /// How many recent documents may still change.
+    ///
+    /// They can be copied, edited, repeated or deleted.
     #[arg(long, value_name = "N", default_value_t = Params::default().window)]
     pub window: usize,
 }

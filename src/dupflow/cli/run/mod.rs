@@ -60,10 +60,10 @@ pub struct Args {
     #[arg(short, long, value_name = "CONFIG")]
     pub config: PathBuf,
 
-    /// Correct an output of another pipeline, or whose input is lost.
+    /// Correct an output that this run cannot continue.
     ///
-    /// The differences are written as changes, also where the state is lost. Without this option such a run
-    /// is refused.
+    /// It was written by another pipeline, or its input or its state is lost. The differences are written as
+    /// changes. Without this option such a run is refused.
     #[arg(long)]
     pub reconcile: bool,
 

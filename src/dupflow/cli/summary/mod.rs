@@ -48,8 +48,7 @@ fn write(out: &mut String, s: &Summary, answer: OutputAnswer) -> std::fmt::Resul
     if bad > 0 {
         let reasons = s.bad_records.iter().map(|(reason, n)| format!("{} {reason}", HumanCount(*n)));
         let (what, reasons) = (count(bad, "record"), list(reasons));
-        let verb = if bad == 1 { "is no event" } else { "are no events" };
-        writeln!(out, "bad         {what} {verb}: {reasons}")?;
+        writeln!(out, "bad         {what}: {reasons}")?;
     }
     if s.unread_files > 0 {
         let files = count(s.unread_files, "file");
@@ -115,12 +114,12 @@ fn write(out: &mut String, s: &Summary, answer: OutputAnswer) -> std::fmt::Resul
     let compared: u64 = s.compared_by_stage.iter().skip(1).sum();
     writeln!(
         out,
-        "candidates  {} in blocks, {} ended by the first word{}; {} compared by {:.0} components each, {} \
-        accepted",
-        count(s.candidates, "meeting"),
+        "candidates  {} from blocks: {} rejected by the first word{}, {} compared ({:.0} components each), \
+        {} accepted",
+        HumanCount(s.candidates),
         HumanCount(s.compared_by_stage.first().copied().unwrap_or(0)),
         s.rejected_in_blocks.map_or_else(String::new, |n| format!(", {} by all words", HumanCount(n))),
-        count(compared, "pair"),
+        HumanCount(compared),
         s.components_compared as f64 / compared.max(1) as f64,
         HumanCount(s.accepted)
     )?;
@@ -141,7 +140,10 @@ fn write(out: &mut String, s: &Summary, answer: OutputAnswer) -> std::fmt::Resul
         let giants = match s.giant_clusters {
             0 => String::new(),
             n => {
-                format!("; {} of more than output.cluster_limit documents, told by size only", HumanCount(n))
+                format!(
+                    "; {} of more than output.cluster_limit documents, listed by size only",
+                    HumanCount(n)
+                )
             }
         };
         writeln!(out, "clusters    {} alive{giants}", HumanCount(s.clusters))?;

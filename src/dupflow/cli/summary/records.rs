@@ -14,7 +14,7 @@ pub(super) fn listed(out: &mut String, counts: Option<&ListCounts>) -> std::fmt:
     let bytes = removed_bytes.map_or_else(String::new, |bytes| format!(" with {}", BinaryBytes(bytes)));
     let of = if *kept == 1 { of.trim_end_matches('s') } else { of };
     let (kept, removed) = (HumanCount(*kept), HumanCount(*removed));
-    writeln!(out, "list        {kept} {of} kept, {removed} removed{bytes}, by {rule}")
+    writeln!(out, "list        {kept} {of} kept, {removed} removed{bytes} (rule: {rule})")
 }
 
 /// A line for the records, if any were copied.

@@ -72,7 +72,7 @@ fn one_is_singular() {
 read        1 event with 1.91 MiB of text in 0.50 s, 1 epoch and 1 worker: 2 events/s, 3.81 MiB/s
 documents   1 alive, 1 distinct sketch
 pairs       0 alive, 1 delta written: 1 insert
-candidates  1 meeting in blocks, 0 ended by the first word; 1 pair compared by 64 components each, 0 accepted
+candidates  1 from blocks: 0 rejected by the first word, 1 compared (64 components each), 0 accepted
 latency     1.50 ms from an epoch's first event to its deltas, 99th percentile 20.00 ms, at most 1.50 s
 memory      10.00 MiB at most; scheme 0123456789abcdef
 ";
@@ -144,7 +144,7 @@ fn the_summary_lists_problems() {
     for line in [
         "read        3,000 events with",
         " 2 epochs and 1 worker: ",
-        "bad         1,201 records are no events: 1 bad_id, 1,200 not_json\n",
+        "bad         1,201 records: 1 bad_id, 1,200 not_json\n",
         "documents   1 alive, 2 distinct sketches; 2 upserts that changed nothing; 1 delete of an \
         unknown id; \
          1,500 documents expired; 1 upsert too late; 2 upserts without a time; 3 events that \
@@ -156,7 +156,7 @@ fn the_summary_lists_problems() {
         "            band 3, block 0badcafe: 600 sketches, such as that of \"of 600\"\n",
         "            and 2 more, which --stats lists\n",
         "copies      2 times a group",
-        "clusters    1,001 alive; 1 of more than output.cluster_limit documents, told by size only\n",
+        "clusters    1,001 alive; 1 of more than output.cluster_limit documents, listed by size only\n",
     ] {
         assert!(text.contains(line), "{line}\nis not in\n{text}");
     }

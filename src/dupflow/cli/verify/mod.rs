@@ -26,6 +26,7 @@ use anyhow::Context;
 use clap::Parser;
 use serde_json::Value as Json;
 
+use super::arguments;
 use super::arguments::problems::Problems;
 use super::replay;
 use super::{Cli, Command};
@@ -43,6 +44,8 @@ use report::Report;
 /// Arguments of `verify`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// The report: an output with provenance, or its counts.
+    ///
     /// An output of "replay --provenance" in any format, or the file of "replay --stats" together with
     /// --output.
     #[arg(value_name = "REPORT")]
@@ -61,7 +64,12 @@ pub struct Args {
     #[arg(short, long, value_name = "PIPELINE")]
     pub pipeline: Option<String>,
 
-    /// Override one setting of that pipeline; repeatable.
+    /// The least similarity of a pair by that pipeline.
+    #[arg(short, long, value_name = "SIMILARITY", allow_negative_numbers = true, requires = "pipeline",
+        value_parser = arguments::threshold)]
+    pub threshold: Option<f64>,
+
+    /// Set one key of that pipeline; repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "pipeline")]
     pub overrides: Vec<String>,
 
@@ -76,7 +84,11 @@ pub struct Args {
 /// A report that cannot be read; all problems of its pipeline and of the inputs; the error of the replay.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let report = problems.take(Report::read(&args.report, args.output.as_deref()));
-    let expected = args.pipeline.as_ref().map(|name| Plan::load(name, &args.overrides)).transpose();
+    let expected = args
+        .pipeline
+        .as_ref()
+        .map(|name| Plan::load(name, &arguments::overrides(&args.overrides, args.threshold)))
+        .transpose();
     let expected = problems.take(expected);
     let (report, expected) = problems.settle(report.zip(expected))?;
     let repeated = Repeated::run(&report, args)?;

@@ -58,13 +58,16 @@ impl Demands {
             let reasons = measures.bad_records.iter().map(|(reason, count)| format!("{count} {reason}"));
             line += &reasons.collect::<Vec<_>>().join(", ");
             let least = (share(bad, all) * 1e6).ceil() / 1e6;
-            let list = if self.is_list { ", and the list would say nothing of their documents" } else { "" };
+            let list = if self.is_list { ", and the list would leave their documents out" } else { "" };
             let first = measures.inputs.values().find_map(|tally| tally.first.as_deref());
             let first = first.map_or_else(String::new, |first| format!("; {first}"));
             let allows = format!(", --max-bad {least} (source.max_bad) allows them");
             let allows = if bad < all { &*allows } else { "" };
-            write!(line, "{first}), a share of more than {allowed}{list}: dead letters keep them{allows}")
-                .expect("a string takes what is written to it");
+            write!(
+                line,
+                "{first}), more than the allowed share of {allowed}{list}: dead letters keep them{allows}"
+            )
+            .expect("a string takes what is written to it");
             unmet.push(line);
         }
         let unread = &measures.unread;

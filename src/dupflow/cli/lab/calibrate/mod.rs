@@ -65,8 +65,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,
 
-    /// Do not ask; write the pairs that are not judged, with their texts, as lines for --labels whose
-    /// "duplicate" is null.
+    /// Write the pairs that are not judged to this file.
+    ///
+    /// Nothing is asked. They are lines for --labels with their texts, whose "duplicate" is null.
     #[arg(long, value_name = "FILE")]
     pub unjudged: Option<PathBuf>,
 
