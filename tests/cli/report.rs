@@ -79,6 +79,70 @@ fn its_numbers_are_those_of_the_result() {
     }
 }
 
+/// Other rules remove other documents: then the page does not say how many.
+#[test]
+fn what_could_be_left_out_is_said_by_components_only() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    for (settings, is_said) in [
+        ("-p contained", false),
+        ("--set output.clusters=star", false),
+        ("-p exact", true),
+        ("-p simhash", true),
+        ("-t 0.875", true),
+    ] {
+        place.replay(&format!("{settings} --emit remove -o remove.jsonl --report report.html feed.jsonl"));
+        let (removed, text) = (lines(&place.read("remove.jsonl")).len(), text_of(&place.read("report.html")));
+        let said = format!("{removed} could be left out");
+        assert_eq!(
+            (text.contains(&said), text.contains("could be left out, and")),
+            (is_said, is_said),
+            "{text}"
+        );
+    }
+    let text = text_of(&place.read("report.html"));
+    assert!(text.contains("at least 0.875, by"), "{text}");
+}
+
+/// A pipe has one reader, and is not waited for a second time; what is wrong with a record is logged once.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_read_once() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed() + "oops\n");
+    assert!(std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
+    let (from, to) = (place.path("feed.jsonl"), place.path("pipe"));
+    let writer = std::thread::spawn(move || std::fs::copy(from, to).unwrap());
+    let ended = place.run("replay --emit pairs -o out.jsonl --report report.html pipe");
+    writer.join().unwrap();
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(text_of(&place.read("report.html")).contains("a pipe, which is read once"));
+    let ended = place.run("replay --emit pairs -o out.jsonl --report report.html feed.jsonl");
+    assert_eq!((ended.code, ended.err.matches("WARN bad record").count()), (0, 1), "{ended:?}");
+}
+
+#[test]
+fn small_results_are_sentences_too() {
+    let place = Place::new();
+    let text = words(0..40);
+    for (feed, said) in [
+        (String::new(), "There is no document"),
+        (upsert("a", &text), "The only document repeats no other one"),
+        (upsert("a", &text) + &upsert("b", &text), "100 % of 2 documents repeat another one"),
+        (upsert("a", &text) + &upsert("b", &text), "1 pair connects 2 documents in 1 cluster. 1 could"),
+    ] {
+        place.file("feed.jsonl", feed);
+        place.replay("--emit pairs -o out.jsonl --report report.html feed.jsonl");
+        let page = text_of(&place.read("report.html"));
+        assert!(page.contains(said), "{said} is not in {page}");
+    }
+    // The texts differ behind what is shown of them.
+    let long = words(0..6000);
+    place.file("feed.jsonl", upsert("a", &long) + &upsert("b", &format!("{long} and an end")));
+    place.replay("--emit pairs -o out.jsonl --report report.html feed.jsonl");
+    assert!(text_of(&place.read("report.html")).contains("these are the first 20,000 characters"));
+}
+
 #[test]
 fn documents_of_a_reference_stay_in_it() {
     let place = Place::new();
@@ -138,5 +202,5 @@ fn a_page_is_only_written_of_a_result() {
     let ended = place.run_with(report, |to| to.write_all(records.as_bytes()).unwrap());
     assert_eq!(ended.code, 0, "{ended:?}");
     let text = text_of(&place.read("report.html"));
-    assert!(text.contains("standard input is read once") && text.contains("documents repeat"), "{text}");
+    assert!(text.contains("a pipe, which is read once") && text.contains("documents repeat"), "{text}");
 }

@@ -1,14 +1,15 @@
 //! Markup in a text that is no page, as columns of tables hold it.
 //!
 //! Much of what looks like a tag in such a text is none: `Vec<String>`, `a <b && c> d`, a `<title>` that a
-//! sentence is about. So a tag counts only if HTML has an element of its name, in lower or in upper case, if
-//! its attributes look like some and, where the content of the element is left out, if it has an end tag too.
-//! Everything else stays text: no text is lost by what is no markup.
+//! sentence is about. So a tag counts only if HTML has an element of its name, in lower or in upper case,
+//! if its attributes look like some, if it is not between backticks and, where the content of the element
+//! is left out, if it has an end tag too. Everything else stays text.
 //!
 //! Cost is linear in the text.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::elements::{Element, Holder};
@@ -37,36 +38,111 @@ pub fn fragment(text: &str) -> Option<Cow<'_, str>> {
     if !text.bytes().any(|byte| matches!(byte, b'<' | b'&')) {
         return None;
     }
+    let closed = closed(text);
     let (mut has_markup, mut literal) = (false, Vec::new());
-    let (mut scanner, ends) = (Scanner::new(text.as_bytes()), EndTags::new(text));
-    loop {
-        let first = scanner.at();
-        let Some(part) = scanner.part() else { break };
+    each_part(text, |range, part| {
         let is_markup = match part {
-            ScannedPart::Piece(MarkupPiece::Text(range)) => {
+            FragmentPart::Text => {
                 has_markup |= has_reference(&text[range]);
-                continue;
+                return;
             }
-            ScannedPart::Piece(MarkupPiece::Start { name, attributes, .. }) => {
-                let name = &text.as_bytes()[name];
-                let is_tag = has_element(name)
-                    && are_attributes(&text.as_bytes()[attributes])
-                    && ends.may_leave_out(name, scanner.at());
-                if is_tag {
-                    pass_content(name, &mut scanner);
-                }
-                is_tag
-            }
-            ScannedPart::Piece(MarkupPiece::End(name)) => has_element(&text.as_bytes()[name]),
-            ScannedPart::Passed(range) => is_whole(&text[range]),
+            FragmentPart::Start(name) => !is_left_out(name) || closed.contains(&range.start),
+            FragmentPart::Content | FragmentPart::End(_) | FragmentPart::Comment => true,
+            FragmentPart::Other => false,
         };
         has_markup |= is_markup;
         if !is_markup {
-            let angles = text[first..scanner.at()].match_indices('<');
-            literal.extend(angles.map(|(at, _)| first + at));
+            literal.extend(text[range.clone()].match_indices('<').map(|(at, _)| range.start + at));
         }
-    }
+    });
     has_markup.then(|| escaped(text, &literal))
+}
+
+/// A part of a text.
+enum FragmentPart<'t> {
+    Text,
+    /// A start tag: its name.
+    Start(&'t [u8]),
+    /// The start tag of an element in which there is no markup, and its content.
+    Content,
+    /// An end tag: its name.
+    End(&'t [u8]),
+    /// A whole comment, or the head of a page or of XML.
+    Comment,
+    /// What only looks like markup.
+    Other,
+}
+
+/// Calls `each` with the parts of a text in order, and their bytes.
+fn each_part<'t>(text: &'t str, mut each: impl FnMut(Range<usize>, FragmentPart<'t>)) {
+    let bytes = text.as_bytes();
+    let (mut scanner, mut endless) = (Scanner::new(bytes), BTreeSet::new());
+    loop {
+        let first = scanner.at();
+        let Some(scanned) = scanner.part() else { return };
+        let behind = scanner.at();
+        let is_quoted = || first > 0 && bytes[first - 1] == b'`' && bytes.get(behind) == Some(&b'`');
+        let part = match scanned {
+            ScannedPart::Piece(MarkupPiece::Text(_)) => FragmentPart::Text,
+            ScannedPart::Piece(MarkupPiece::Start { name, attributes, .. }) => {
+                let name = &bytes[name];
+                let is_tag = has_element(name) && are_attributes(&bytes[attributes]) && !is_quoted();
+                match Element::from_name(name) {
+                    _ if !is_tag => FragmentPart::Other,
+                    Element::Raw | Element::Script | Element::Shown | Element::Plaintext => {
+                        // The search for an end that is not there is not repeated.
+                        let name = name.to_ascii_lowercase();
+                        if !endless.contains(&name) && passes_content(&name, &mut scanner) {
+                            FragmentPart::Content
+                        } else {
+                            scanner.back_to(behind);
+                            endless.insert(name);
+                            FragmentPart::Other
+                        }
+                    }
+                    _ => FragmentPart::Start(name),
+                }
+            }
+            ScannedPart::Piece(MarkupPiece::End(name))
+                if has_element(&bytes[name.clone()]) && !is_quoted() =>
+            {
+                FragmentPart::End(&bytes[name])
+            }
+            ScannedPart::Passed(range) if is_whole(&text[range.clone()]) => FragmentPart::Comment,
+            ScannedPart::Piece(MarkupPiece::End(_)) | ScannedPart::Passed(_) => FragmentPart::Other,
+        };
+        each(first..scanner.at(), part);
+    }
+}
+
+/// Passes over the content of an element in which there is no markup. False if it has no end.
+fn passes_content(name: &[u8], scanner: &mut Scanner<'_>) -> bool {
+    match Element::from_name(name) {
+        Element::Script => drop(scanner.script()),
+        Element::Plaintext => return false,
+        _ => drop(scanner.raw(name)),
+    }
+    !scanner.is_at_end()
+}
+
+/// The start tags of elements whose content is left out that have an end tag, by their first bytes.
+fn closed(text: &str) -> BTreeSet<usize> {
+    let (mut open, mut closed) = (BTreeMap::<Vec<u8>, Vec<usize>>::new(), BTreeSet::new());
+    each_part(text, |range, part| match part {
+        FragmentPart::Start(name) if is_left_out(name) => {
+            open.entry(name.to_ascii_lowercase()).or_default().push(range.start);
+        }
+        FragmentPart::End(name) if name.eq_ignore_ascii_case(b"ruby") => {
+            for inside in [&b"rt"[..], b"rp"] {
+                closed.extend(open.remove(inside).unwrap_or_default());
+            }
+        }
+        FragmentPart::End(name) if is_left_out(name) => {
+            closed.extend(open.get_mut(&*name.to_ascii_lowercase()).and_then(Vec::pop));
+        }
+        _ => {}
+    });
+    closed
 }
 
 /// The text with a reference in the place of each of these `<`.
@@ -100,15 +176,6 @@ fn is_whole(passed: &str) -> bool {
         || passed.ends_with('>') && (has_prefix("<!doctype") || has_prefix("<?xml"))
 }
 
-/// Passes over the content of an element in which there is no markup.
-fn pass_content(name: &[u8], scanner: &mut Scanner<'_>) {
-    match Element::from_name(name) {
-        Element::Raw | Element::Shown => drop(scanner.raw(name)),
-        Element::Script => drop(scanner.script()),
-        _ => {}
-    }
-}
-
 /// Whether what stands behind the name of a tag looks like attributes.
 fn are_attributes(bytes: &[u8]) -> bool {
     let may_begin = |byte: u8| byte.is_ascii_alphabetic() || b"_:@#*[(".contains(&byte);
@@ -116,44 +183,12 @@ fn are_attributes(bytes: &[u8]) -> bool {
     Attributes::new(bytes).all(|(name, _)| may_begin(name[0]) && name.iter().all(may_follow))
 }
 
-/// The end tags of elements whose content is left out: for each name the byte where the last one begins.
-struct EndTags(BTreeMap<Vec<u8>, usize>);
-
-impl EndTags {
-    fn new(text: &str) -> Self {
-        let mut ends = BTreeMap::new();
-        for (at, _) in text.match_indices("</") {
-            let name = letters(&text.as_bytes()[at + 2..]).to_ascii_lowercase();
-            if is_left_out(&name) || name == b"ruby" {
-                ends.insert(name, at);
-            }
-        }
-        Self(ends)
-    }
-
-    /// Whether the content of an element that begins at a byte may be left out, if it would be: it ends.
-    fn may_leave_out(&self, name: &[u8], from: usize) -> bool {
-        let name = name.to_ascii_lowercase();
-        let ends = |of: &[u8]| self.0.get(of).is_some_and(|end| *end >= from);
-        let is_of_ruby = matches!(Element::from_name(&name), Element::Holder(Holder::Rp | Holder::Rt));
-        !is_left_out(&name) || ends(&name) || is_of_ruby && ends(b"ruby")
-    }
-}
-
-/// The letters and digits at the beginning.
-fn letters(bytes: &[u8]) -> &[u8] {
-    // No name is longer.
-    let end = bytes.iter().take(16).take_while(|byte| byte.is_ascii_alphanumeric()).count();
-    &bytes[..end]
-}
-
-/// Whether the content of the element of this name is left out, or not markup.
+/// Whether the content of the element of this name is left out, as that of its kind is.
 fn is_left_out(name: &[u8]) -> bool {
     match Element::from_name(name) {
-        Element::Raw | Element::Script | Element::Shown | Element::Plaintext => true,
         // A header in a fragment is content.
         Element::Holder(holder) => holder.is_left_out() && holder != Holder::Header,
-        Element::Inline | Element::Break | Element::Block => false,
+        _ => false,
     }
 }
 
@@ -200,6 +235,9 @@ mod tests {
             ("<td colspan=2 [x]='y' @click=\"z\">cell</td>", "cell"),
             ("<listing>one two</listing> <ruby>漢<rt>かん</ruby>字", "one two\n漢字"),
             ("<nav>left out</nav>kept", "kept"),
+            ("<nav>x <nav>left out</nav>kept", "<nav>x\nkept"),
+            ("<nav>a <!-- </nav> --> b", "<nav>a b"),
+            ("<nav><script>'</nav>'</script>left out</nav>kept", "kept"),
         ] {
             assert_eq!(read(text).as_deref(), Some(expected), "{text}");
         }
@@ -225,6 +263,9 @@ mod tests {
             "for (i=0;i<b && c>d;i++) x += y",
             "<![CDATA[ text ]]>",
             "<a href=\"x>no end",
+            "Put links into `<nav>` and close it by `</nav>` at the end",
+            "<script>a <!-- <script> </script> b text",
+            "<script>a <!-- <script> </script> b <script>c",
         ] {
             assert_eq!(read(text), None, "{text}");
             // A browser takes a reference without its semicolon too.

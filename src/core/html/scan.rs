@@ -61,6 +61,16 @@ impl<'m> Scanner<'m> {
         self.at
     }
 
+    /// Whether all has been read.
+    pub(super) const fn is_at_end(&self) -> bool {
+        self.at >= self.markup.len()
+    }
+
+    /// Goes back to a byte at which a piece began or ended.
+    pub(super) const fn back_to(&mut self, at: usize) {
+        self.at = at;
+    }
+
     /// The next part, also one that is no piece.
     pub(super) fn part(&mut self) -> Option<ScannedPart> {
         let first = self.at;

@@ -125,6 +125,11 @@ impl Examiner {
         by.similarity(left.weigh(a.terms.view(), weights), right.weigh(b.terms.view(), weights))
     }
 
+    /// Whether the filter has rejected a pair since a text is too short.
+    pub(super) fn is_too_short(&self, verdict: &Verdict) -> bool {
+        verdict.accepted.is_none() && self.filter.rejected_by(verdict.look) == RejectedBy::TooShort
+    }
+
     /// The name of the pipeline's measure.
     pub(super) fn measured(&self) -> &'static str {
         match (self.scheme.sketch.kind, self.scheme.measure()) {
@@ -252,7 +257,7 @@ pub(super) fn verdict_text(verdict: &Verdict, [a, b]: [&str; 2], examiner: &Exam
     if *verdict == Verdict::RULED_OUT {
         return "rejected by pairs.where, before the filter".to_owned();
     }
-    if verdict.accepted.is_none() && examiner.filter.rejected_by(verdict.look) == RejectedBy::TooShort {
+    if examiner.is_too_short(verdict) {
         return "rejected as too short: a text has fewer words than filter.least_words, or too few values to \
                 estimate from"
             .to_owned();

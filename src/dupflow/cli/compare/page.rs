@@ -34,15 +34,14 @@ pub(super) fn page(subject: &Subject) -> String {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", Escaped(note));
     }
     sides(&mut out, subject);
-    measures(&mut out, [&a, &b], compared.as_ref(), &mut examiner);
-    if let (Some(compared), Some(x), Some(y)) = (&compared, &a.sketched, &b.sketched) {
-        evidence(&mut out, &subject.plan, compared, [x, y], &examiner);
+    if a.tokens > 0 && b.tokens > 0 {
+        measures(&mut out, [&a, &b], compared.as_ref(), &mut examiner);
+        if let (Some(compared), Some(x), Some(y)) = (&compared, &a.sketched, &b.sketched) {
+            evidence(&mut out, &subject.plan, compared, [x, y], &examiner);
+        }
+        let all = report(subject, true);
+        let _ = writeln!(out, "<h2>Every measure and every sketch</h2>\n<pre>{}</pre>", Escaped(&all));
     }
-    let _ = writeln!(
-        out,
-        "<h2>Every measure and every sketch</h2>\n<pre>{}</pre>",
-        Escaped(&report(subject, true))
-    );
     provenance(&mut out, subject);
     out.push_str("</body>\n</html>\n");
     out

@@ -66,6 +66,9 @@ pub(super) fn headline(
             "a pair by estimate: two texts that differ have one sketch".to_owned()
         }
         _ if x.id == y.id => "a pair, of copies".to_owned(),
+        None if examiner.is_too_short(&compared.verdict) => {
+            "no pair: a text is too short for filter.least_words, or for an estimate".to_owned()
+        }
         None => format!("no pair: the filter rejects it, the threshold is {}", plan.threshold),
         Some(_) if compared.shared.is_empty() => {
             "no pair: no shared block, so that none compares them".into()

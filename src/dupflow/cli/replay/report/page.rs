@@ -6,12 +6,13 @@ use indicatif::HumanCount;
 
 use super::found::{FoundPairs, Member, RANGES, SimilarMembers};
 use super::shown::{CLUSTERS, SIZES, Shown};
-use super::texts::Texts;
+use super::texts::{MOST, Texts};
 use crate::cli::compare::html::{Escaped, both, head, made_by, name, settings, table};
 use crate::cli::examine::Examiner;
 use crate::config::{Deployment, Plan};
 use crate::pipeline::Summary;
 use crate::plural::count;
+use dupflow_core::cluster::ClusterKind;
 
 /// Most ids of a cluster that are shown.
 const IDS: usize = 12;
@@ -33,34 +34,19 @@ pub(super) fn page(
     let headline = headline(all, found.documents() as u64, deployment.has_reference());
     head(&mut out, &headline);
     let _ = writeln!(out, "<h1>{}</h1>", Escaped(&headline));
-    let pairs = count(found.pairs, "pair");
-    let kept = match (found.pairs, deployment.has_reference()) {
-        (0, _) => "No two of them are a pair".to_owned(),
-        (_, false) => format!(
-            "{pairs} connect {} in {}. {} could be left out, and one of each cluster would stay",
-            count(found.documents() as u64, "document"),
-            count(shown.clusters as u64, "cluster"),
-            HumanCount(shown.surplus as u64)
-        ),
-        (_, true) => format!(
-            "{pairs} connect {} with others or with the reference. {} could be left out, and each text would \
-            stay once, in the reference or here",
-            count(found.documents() as u64, "document"),
-            HumanCount(shown.surplus as u64)
-        ),
-    };
+    if let Some(answer) = answer(plan, found, shown, deployment.has_reference()) {
+        let _ = writeln!(out, "<p class=\"answer\">{}.</p>", Escaped(&answer));
+    }
     let _ = writeln!(
         out,
-        "<p class=\"answer\">{}.</p>\n<p class=\"note\">A pair has a similarity of at least {}, by the \
-        pipeline {} ({}).</p>",
-        Escaped(&kept),
-        plan.threshold,
+        "<p class=\"note\">A pair has a similarity of at least {}, by the pipeline {} ({}).</p>",
+        rounded_down(plan.threshold),
         name(&plan.name),
         Escaped(Examiner::new(plan).measured())
     );
     if found.pairs > 0 {
-        similarities(&mut out, plan, found);
-        clusters(&mut out, plan, shown, texts);
+        similarities(&mut out, plan, found, summary.starred_groups);
+        clusters(&mut out, plan, shown, texts, deployment.has_reference());
         out.push_str(
             "<h2>Pairs at the threshold</h2>\n<p class=\"note\">The least similar pairs of all: whoever \
             finds them too different takes a higher threshold.</p>\n",
@@ -84,18 +70,59 @@ fn headline(all: Option<u64>, repeated: u64, has_reference: bool) -> String {
     let others = if has_reference { "another one or the reference" } else { "another one" };
     let verb = if repeated == 1 { "repeats" } else { "repeat" };
     match (all, repeated) {
+        (Some(0), _) => "There is no document".to_owned(),
+        (Some(1), 0) => "The only document repeats no other one".to_owned(),
         (Some(all), 0) => format!("None of {} repeats {others}", count(all, "document")),
         (None, _) => format!("{} {verb} {others}", count(repeated, "document")),
         (Some(all), _) => {
             let share = 100.0 * repeated as f64 / all.max(1) as f64;
-            let share = if share < 0.05 { "Less than 0.1".to_owned() } else { format!("{share:.1}") };
+            let share = match share {
+                _ if repeated >= all => "100".to_owned(),
+                few if few < 0.05 => "Less than 0.1".to_owned(),
+                most if most >= 99.95 => "More than 99.9".to_owned(),
+                share => format!("{share:.1}"),
+            };
             format!("{share} % of {} {verb} {others}", count(all, "document"))
         }
     }
 }
 
+/// What the pairs connect, and what could be left out where that follows from clusters alone. `None` if there
+/// is no pair.
+fn answer(plan: &Plan, found: &FoundPairs, shown: &Shown, has_reference: bool) -> Option<String> {
+    let verb = if found.pairs == 1 { "connects" } else { "connect" };
+    let documents = count(found.documents() as u64, "document");
+    let others = if has_reference {
+        " with others or with the reference".to_owned()
+    } else {
+        format!(" in {}", count(shown.clusters as u64, "cluster"))
+    };
+    let by_cluster = plan.clusters == ClusterKind::Components && plan.remove_if.is_none();
+    let surplus = match (by_cluster, has_reference) {
+        (false, _) => ". --emit remove lists what could be left out by the rule of the pipeline".to_owned(),
+        (true, false) => {
+            format!(
+                ". {} could be left out, and one of each cluster would stay",
+                HumanCount(shown.surplus as u64)
+            )
+        }
+        (true, true) => format!(
+            ". {} could be left out, and each text would stay once, in the reference or here",
+            HumanCount(shown.surplus as u64)
+        ),
+    };
+    (found.pairs > 0).then(|| format!("{} {verb} {documents}{others}{surplus}", count(found.pairs, "pair")))
+}
+
+/// A similarity with two or three decimals, not above it.
+fn rounded_down(similarity: f64) -> String {
+    let thousandths = (similarity * 1000.0 + 1e-6).floor() / 1000.0;
+    let decimals = if ((thousandths * 100.0).round() - thousandths * 100.0).abs() < 1e-6 { 2 } else { 3 };
+    format!("{thousandths:.decimals$}")
+}
+
 /// The histogram of similarities, as a table of bars.
-fn similarities(out: &mut String, plan: &Plan, found: &FoundPairs) {
+fn similarities(out: &mut String, plan: &Plan, found: &FoundPairs, starred_groups: u64) {
     let most = found.ranges.iter().copied().max().unwrap_or_default().max(1);
     let first = found.ranges.iter().position(|pairs| *pairs > 0).unwrap_or_default();
     out.push_str(
@@ -103,26 +130,32 @@ fn similarities(out: &mut String, plan: &Plan, found: &FoundPairs) {
         <tr><th scope=\"col\">similarity</th><th scope=\"col\">pairs</th><td></td></tr>\n",
     );
     for (range, pairs) in found.ranges.iter().enumerate().skip(first) {
-        let from = (range as f64 / RANGES as f64).max(plan.threshold.min(1.0));
+        let from = rounded_down((range as f64 / RANGES as f64).max(plan.threshold));
         let to = (range + 1) as f64 / RANGES as f64;
         let end = if range + 1 == RANGES { "to 1".to_owned() } else { format!("to below {to:.2}") };
         let _ = writeln!(
             out,
-            "<tr><th scope=\"row\">{from:.2} {end}</th><td class=\"n\">{}</td><td><svg width=\"{BAR}\" \
+            "<tr><th scope=\"row\">{from} {end}</th><td class=\"n\">{}</td><td><svg width=\"{BAR}\" \
             height=\"12\" aria-hidden=\"true\"><rect width=\"{:.1}\" height=\"12\" \
             fill=\"currentColor\"/></svg></td></tr>",
             HumanCount(*pairs),
             BAR * *pairs as f64 / most as f64
         );
     }
-    let _ = writeln!(out, "</table>\n<p class=\"note\">{} of similarity 1.</p>", count(found.equal, "pair"));
+    let _ = write!(out, "</table>\n<p class=\"note\">{} of similarity 1.", count(found.equal, "pair"));
+    if starred_groups > 0 {
+        out.push_str(" Of more copies than output.expand_limit each is in a pair with one of them only.");
+    }
+    out.push_str("</p>\n");
 }
 
-fn clusters(out: &mut String, plan: &Plan, shown: &Shown, texts: &Texts) {
-    out.push_str(
+fn clusters(out: &mut String, plan: &Plan, shown: &Shown, texts: &Texts, has_reference: bool) {
+    let also = if has_reference { ", those of the reference too" } else { "" };
+    let _ = writeln!(
+        out,
         "<h2>Clusters</h2>\n<p class=\"note\">Documents that are connected by pairs, directly or through \
-        others.</p>\n<table>\n<tr><th scope=\"col\">documents of a cluster</th>\
-        <th scope=\"col\">clusters</th><th scope=\"col\">documents</th></tr>\n",
+        others{also}.</p>\n<table>\n<tr><th scope=\"col\">documents of a cluster</th>\
+        <th scope=\"col\">clusters</th><th scope=\"col\">documents</th></tr>"
     );
     let mut least = 2;
     for (at, (clusters, documents)) in shown.sizes.iter().enumerate() {
@@ -170,12 +203,17 @@ fn put_pair(
 ) {
     let _ = write!(out, "<p>{similarity:.3}: {} and {}", named(&members[0]), named(&members[1]));
     let [Some(a), Some(b)] = members.each_ref().map(|member| texts.text(member)) else {
-        out.push_str(" (no text: standard input is read once)</p>\n");
+        out.push_str(" (no text: the input is standard input or a pipe, which is read once)</p>\n");
         return;
     };
     out.push_str("</p>\n<div class=\"sides\">");
     both(out, &plan.scheme.text, members.each_ref().map(|member| member.1.as_str()), [a, b], true);
     out.push_str("</div>\n");
+    if [a, b].iter().any(|text| text.chars().count() == MOST) {
+        let most = HumanCount(MOST as u64);
+        let _ =
+            writeln!(out, "<p class=\"note\">Of a longer text these are the first {most} characters.</p>");
+    }
 }
 
 /// The id of a document.
@@ -216,7 +254,6 @@ fn not_compared(out: &mut String, s: &Summary) {
             HumanCount(hot)
         ),
     );
-    line(s.starred_groups, "group", "of more copies than output.expand_limit, each paired with one of them");
     out.push_str("<h2>What was not compared</h2>\n<ul>\n");
     for said in &lines {
         let _ = writeln!(out, "<li>{}</li>", Escaped(said));
@@ -228,4 +265,23 @@ fn not_compared(out: &mut String, s: &Summary) {
         "</ul>\n<p class=\"note\">Which share of the pairs at the threshold the blocks find, \
         <code>dupflow plan</code> says.</p>\n",
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_similarity_is_not_rounded_up() {
+        for (similarity, said) in [
+            (0.8, "0.80"),
+            (0.85, "0.85"),
+            (0.875, "0.875"),
+            (0.989_176_5, "0.989"),
+            (0.999, "0.999"),
+            (1.0, "1.00"),
+        ] {
+            assert_eq!(rounded_down(similarity), said);
+        }
+    }
 }

@@ -4,15 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use tracing::subscriber::{NoSubscriber, with_default};
+
 use super::found::Member;
 use super::shown::Shown;
 use crate::config::{Deployment, Plan};
 use dupflow_connectors::inputs::{Input, for_each_event_until};
 use dupflow_connectors::intake::{BadRecords, OnError};
+use dupflow_core::doc::DocEvent;
 use dupflow_core::doc::fields::FieldRules;
 
 /// Most characters of a text that are kept.
-const MOST: usize = 20_000;
+pub(super) const MOST: usize = 20_000;
 
 /// What a report needs of the inputs beside the pairs.
 pub(super) struct Texts {
@@ -22,7 +25,8 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// Reads the last texts of the documents that are shown. Standard input cannot be read twice.
+    /// Reads the last texts of the documents that are shown. Standard input and pipes are not read twice.
+    /// What is wrong with a record was logged when it was read first.
     ///
     /// # Errors
     /// If an input cannot be read.
@@ -34,13 +38,17 @@ impl Texts {
     ) -> anyhow::Result<Self> {
         let (wanted, until) = (shown.members(), deployment.audit.until);
         let (old, new) = inputs.split_at(deployment.against);
-        let can_be_read = |side: &[Input]| !side.iter().any(Input::is_stdin);
+        let is_kept = |input: &Input| match input.path() {
+            Some(path) => path.metadata().is_ok_and(|found| found.is_file() || found.is_dir()),
+            None => !input.is_stdin(),
+        };
+        let can_be_read = |side: &[Input]| side.iter().all(is_kept);
         let (mut texts, mut of_reference) = (BTreeMap::new(), BTreeSet::new());
         for (is_old, side) in [(true, old), (false, new)].into_iter().filter(|(_, of)| can_be_read(of)) {
             let (bad, columns) = (BadRecords::new(OnError::Count, None), plan.scheme.text.columns());
-            for_each_event_until(side.to_vec(), &columns, &FieldRules::default(), &bad, |_, event| {
+            let mut each = |event: DocEvent<'_>| {
                 if event.ts.zip(until).is_some_and(|(ts, until)| ts > until.seconds()) {
-                    return ControlFlow::Continue(());
+                    return;
                 }
                 let member = Arc::new((is_old, event.id.as_str().to_owned()));
                 if is_old && event.text.is_some() {
@@ -51,13 +59,19 @@ impl Texts {
                 if let Some(text) = event.text.filter(|_| wanted.contains(&member)) {
                     texts.insert(member, text.chars().take(MOST).collect());
                 }
-                ControlFlow::Continue(())
+            };
+            let none = FieldRules::default();
+            with_default(NoSubscriber::default(), || {
+                for_each_event_until(side.to_vec(), &columns, &none, &bad, |_, event| {
+                    each(event);
+                    ControlFlow::Continue(())
+                })
             })?;
         }
         Ok(Self { texts, reference: can_be_read(old).then_some(of_reference.len() as u64) })
     }
 
-    /// The text of a document, up to its first 20,000 characters.
+    /// The text of a document, up to its first [`MOST`] characters.
     pub(super) fn text(&self, member: &Member) -> Option<&str> {
         self.texts.get(member).map(String::as_str)
     }
