@@ -108,7 +108,6 @@ fn colours_declined() -> bool {
 }
 
 /// Whether output to a terminal may have colours.
-#[cfg(feature = "lab")]
 pub(in crate::cli) fn has_colours() -> bool {
     !colours_declined()
 }
